@@ -1,0 +1,51 @@
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+JOBS ?= 2
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long check format bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.package  ## train every n-gram family on text that Python carries; table, predictions, HTML report
+	$(BIN)/modlm demo
+
+test: $(VENV)/.dev  ## all tests but the long ones
+	$(BIN)/python -m pytest -n $(JOBS)
+
+test-long: $(VENV)/.dev  ## the long tests; those that need data read it from the folder MODLM_DATA
+	$(BIN)/python -m pytest -m long
+
+check: $(VENV)/.dev  ## formatting, lint, strict types and all tests but the long ones, as in CI
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(MAKE) test
+
+format: $(VENV)/.dev  ## format the code and fix what lint can fix
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.dev  ## speed and size beside KenLM; ARGS="--help" shows how to name texts and KenLM's binaries
+	$(BIN)/python benchmarks/against_kenlm.py $(ARGS)
+
+clean:  ## remove the environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .numba_cache dist
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One environment in two steps, so that the demo installs no more than a user would.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "modlm needs Python 3.11 or later; name one with: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.package: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(INSTALL) --editable '.[dev,scale]'
+	@touch $@ $(VENV)/.package

@@ -1,0 +1,62 @@
+"""Array types, and the two ways in which this package goes fast: compiled kernels and threads over them.
+
+A kernel is a plain function over arrays, compiled by numba on first use, kept in numba's on-disk cache, and run
+without the interpreter lock; so threads run kernels truly side by side, and `numba.prange` with its own thread pool is
+not needed. Modules with kernels import numba; everything else imports such modules only inside the function that needs
+them, which keeps `modlm --help` fast.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+Ids = NDArray[np.uint32]
+"""Word ids or node ids."""
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+AnyFloats = NDArray[np.floating[Any]]
+Bools = NDArray[np.bool_]
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+def kernel(function: F) -> F:
+    """The function compiled by numba: no Python objects, no interpreter lock, cached on disk."""
+    import numba
+
+    compiled: F = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+    return compiled
+
+
+def threads(asked: int | None = None) -> int:
+    """How many threads to use: what was asked for, else MODLM_THREADS, else every core this process may use."""
+    if asked is not None:
+        return max(1, asked)
+    setting = os.environ.get("MODLM_THREADS", "")
+    if setting.isdecimal() and int(setting) > 0:
+        return int(setting)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_parallel(tasks: Sequence[Callable[[], T]], *, workers: int | None = None) -> list[T]:
+    """The results of the tasks, in order; tasks run on threads, so they should spend their time in kernels."""
+    count = min(threads(workers), len(tasks))
+    if count <= 1:
+        return [task() for task in tasks]
+    with ThreadPoolExecutor(count) as pool:
+        return [future.result() for future in [pool.submit(task) for task in tasks]]
+
+
+def even_ranges(total: int, parts: int) -> list[tuple[int, int]]:
+    """Neighbouring ranges that cover 0..total, of almost the same length, none empty."""
+    bounds = np.linspace(0, total, max(1, min(parts, total)) + 1).astype(np.int64)
+    return [(int(start), int(end)) for start, end in pairwise(bounds) if end > start]

@@ -1,0 +1,153 @@
+"""`Counts`: how often each n-gram occurs, for orders 1..N, over a fixed vocabulary.
+
+One trie and one frequency per node. Continuation counts and held-out counts are `Counts` over the same trie with other
+frequencies, so whatever reads counts reads all three. An n-gram with frequency 0 does not occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modlm.arrays import Ids, Ints, in_parallel
+from modlm.counts.trie import Trie
+from modlm.errors import ConfigError
+from modlm.text.vocabulary import Vocabulary
+
+EDGES = ("once", "repeat")
+MAX_ORDER = 16
+
+Frequencies = NDArray[np.uint32] | NDArray[np.uint64]
+
+
+class Counts:
+    """Read-only n-gram frequencies of orders 1..order."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        trie: Trie,
+        frequencies: Frequencies,
+        *,
+        edge: str = "once",
+        sentences: int = 0,
+        cut_off: Sequence[int] = (),
+    ) -> None:
+        self.vocabulary = vocabulary
+        self.trie = trie
+        self.frequencies = frequencies
+        self.edge = edge
+        """`once`: one `<s>` a sentence, as KenLM; `repeat`: order - 1 of them, as the paper's authors."""
+        self.sentences = sentences
+        """Sentences counted; 0 when the counts came without text."""
+        self.cut_off = tuple(cut_off)
+        """Per order, the least count that was kept by whoever made imported counts; empty when nothing was cut off."""
+
+    @property
+    def order(self) -> int:
+        """N, the highest order."""
+        return self.trie.order
+
+    @property
+    def start_context(self) -> tuple[int, int]:
+        """The context before the first word of a sentence, and how many words it has."""
+        wanted = min(1 if self.edge == "once" else self.order - 1, self.order - 1)
+        return self.node([len(self.vocabulary)] * wanted), wanted
+
+    def node(self, ids: Sequence[int]) -> int:
+        """The node of one n-gram given by ids; 0 when it is not there (or empty)."""
+        return int(self.nodes(np.array([ids], dtype=np.uint32).reshape(1, -1))[0])
+
+    def nodes(self, ngrams_BC: Ids) -> Ids:
+        """The node of each row, 0 where the n-gram is not there."""
+        from modlm.counts.trie_kernels import descend
+
+        out = np.zeros(len(ngrams_BC), dtype=np.uint32)
+        if ngrams_BC.shape[1] <= self.order:
+            descend(self.trie.words, self.trie.first, np.ascontiguousarray(ngrams_BC, dtype=np.uint32), out)
+        return out
+
+    def of(self, ngram: str | Sequence[str]) -> int:
+        """How often an n-gram occurs, given as words: `counts.of("the company")`."""
+        words = ngram.split() if isinstance(ngram, str) else ngram
+        ids = [self.vocabulary.start if word == "<s>" else self.vocabulary.id(word) for word in words]
+        return int(self.frequencies[self.node(ids)]) if ids else 0
+
+    def types(self, order: int) -> int:
+        """How many different n-grams of an order occur."""
+        return int(np.count_nonzero(self.frequencies[self.trie.nodes(order)]))
+
+    def total(self, order: int) -> NDArray[np.float64]:
+        """c(context) for each context of an order: the sum of its followers' frequencies."""
+        return self._sums(order)[0]
+
+    def followers(self, order: int) -> NDArray[np.float64]:
+        """u(context) for each context of an order: how many different words follow it."""
+        return self._sums(order)[1]
+
+    def _sums(self, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        from modlm.counts.trie_kernels import context_sums
+
+        low, high = self.trie.levels[order - 1], self.trie.levels[order]
+        total, followers, kept = np.empty((3, high - low))
+        context_sums(self.trie.first, self.frequencies, np.zeros(1), low, high, total, followers, kept)
+        return total, followers
+
+    def counts_of_counts(self, order: int, largest: int) -> Ints:
+        """How many n-grams of an order occur r times, for r = 0..largest (entry 0 is not meaningful)."""
+        from modlm.counts.trie_kernels import count_of_counts
+
+        out = np.zeros(largest + 2, dtype=np.int64)
+        count_of_counts(self.frequencies, self.trie.levels[order], self.trie.levels[order + 1], out)
+        return out[:-1]
+
+    def continuation(self) -> Counts:
+        """The counts that Kneser-Ney smooths: below the highest order, in how many different left contexts.
+
+        With edge `once`, n-grams that begin with `<s>` have nothing at their left and keep their frequencies.
+        """
+        from modlm.counts.trie_kernels import count_left_extensions
+
+        trie, own = self.trie, self.frequencies
+        adjusted = np.zeros(len(own), dtype=own.dtype)
+        tasks = [
+            partial(count_left_extensions, own, trie.suffix, trie.levels[n], trie.levels[n + 1], adjusted)
+            for n in range(self.order, 1, -1)
+        ]
+        in_parallel(tasks)
+        adjusted[trie.nodes(self.order)] = own[trie.nodes(self.order)]
+        if self.edge == "once":
+            for nodes in self.starting_with_start():
+                adjusted[nodes] = own[nodes]
+        adjusted[1 + len(self.vocabulary)] = 0
+        return self.with_frequencies(adjusted)
+
+    def starting_with_start(self) -> list[slice]:
+        """The nodes of the n-grams that begin with `<s>`, one slice for each order."""
+        low = 1 + len(self.vocabulary)
+        slices = [slice(low, low + 1)]
+        for _ in range(2, self.order + 1):
+            last = slices[-1]
+            slices.append(slice(int(self.trie.first[last.start]), int(self.trie.first[last.stop])))
+        return slices
+
+    def with_frequencies(self, frequencies: Frequencies) -> Counts:
+        """The same n-grams with other frequencies; the trie is shared."""
+        return Counts(
+            self.vocabulary, self.trie, frequencies, edge=self.edge, sentences=self.sentences, cut_off=self.cut_off
+        )
+
+
+def check_order(order: int) -> None:
+    """An order that can be counted."""
+    if not 1 <= order <= MAX_ORDER:
+        raise ConfigError(f"order must be between 1 and {MAX_ORDER}, but is {order}.")
+
+
+def check_edge(edge: str) -> None:
+    """A known left edge."""
+    if edge not in EDGES:
+        raise ConfigError(f"edge must be one of {', '.join(EDGES)}, but is {edge!r}.")

@@ -1,0 +1,107 @@
+"""The demo's text: English that every CPython carries, so that nothing is downloaded.
+
+In: the language reference in `pydoc_data.topics`, and the docstrings and block comments of the standard library, taken
+from its sources without importing them. Out: sentences, lower-case, tokens apart by one space, without markup, code or
+repetitions. A whole document (a topic, a source file) goes to one part, chosen by a hash of its name: no part sees the
+documents of another, and a sentence of one part never stands in another.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import re
+import sysconfig
+import textwrap
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from modlm.errors import InputError
+from modlm.experiments.prose import sentences_of
+
+SKIPPED_FOLDERS = frozenset(
+    "__phello__ dist-packages ensurepip idle_test idlelib pydoc_data site-packages test tests turtledemo".split()
+)
+SHARES = (90, 5, 5)  # percent of the documents for train, valid, test
+HAS_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoText:
+    """Three parts without a sentence in common; a sentence is its tokens joined by single spaces."""
+
+    train: tuple[str, ...]
+    valid: tuple[str, ...]
+    test: tuple[str, ...]
+
+
+def demo_sentences() -> DemoText:
+    """The text of the running Python: the same on every call, slightly different between versions of Python."""
+    parts: tuple[list[str], list[str], list[str]] = ([], [], [])
+    known: set[str] = set()
+    for name, pieces in documents():
+        part = parts[_part_of(name)]
+        for piece in pieces:
+            for sentence in sentences_of(piece):
+                if sentence not in known:
+                    known.add(sentence)
+                    part.append(sentence)
+    train, valid, test = (tuple(part) for part in parts)
+    return DemoText(train=train, valid=valid, test=test)
+
+
+def documents() -> Iterator[tuple[str, list[str]]]:
+    """Names and pieces of raw text: the topics by name, then the source files by path."""
+    topics: dict[str, str] = importlib.import_module("pydoc_data.topics").topics
+    for name in sorted(topics):
+        yield f"topics/{name}", [topics[name]]
+    root = Path(sysconfig.get_path("stdlib"))
+    paths = [path.relative_to(root) for path in root.rglob("*.py")]
+    paths = [path for path in paths if SKIPPED_FOLDERS.isdisjoint(path.parts)]
+    if not paths:
+        raise InputError(
+            "No sources of the standard library are here, and the demo reads its text from them. "
+            "Use a Python that ships them, or train on your own file: modlm ngram TEXT -o DIR",
+            path=root,
+        )
+    for path in sorted(paths, key=lambda path: path.as_posix()):
+        yield path.as_posix(), [*_docstrings(root / path), *_comments(root / path)]
+
+
+def _part_of(name: str) -> int:
+    """0, 1 or 2 for train, valid or test; depends on nothing but the document's name."""
+    place = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]) % 100
+    return 0 if place < SHARES[0] else 1 if place < SHARES[0] + SHARES[1] else 2
+
+
+def _docstrings(path: Path) -> list[str]:
+    """Docstrings in the order of the source; none from a file that does not parse (templates, Python 2)."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # old escapes in the sources are not ours to report
+            tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return []
+    found: list[str] = []
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, HAS_DOCSTRING) and (text := ast.get_docstring(node)):
+            found.append(text)
+        waiting += [child for child in reversed(list(ast.iter_child_nodes(node))) if isinstance(child, ast.stmt)]
+    return found
+
+
+def _comments(path: Path) -> list[str]:
+    """Comments of at least two lines that stand alone: explanations rather than notes to a line."""
+    blocks: list[list[str]] = [[]]
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        stripped = line.lstrip()
+        if stripped.startswith("#"):
+            blocks[-1].append(re.sub(r"^#[#:!]*", "", stripped))
+        elif blocks[-1]:
+            blocks.append([])
+    return [textwrap.dedent("\n".join(block)) for block in blocks if len(block) > 1]

@@ -1,0 +1,123 @@
+"""Files and folders: written aside and renamed, so that a name that exists is always a whole thing.
+
+`new_folder` and `new_file` give a temporary place beside the target. Leaving the block normally renames it into place;
+an exception (Ctrl-C too) removes it and leaves whatever stood there before untouched. Disk full, read-only targets and
+the like come out as `OutputError`; errors about other files, an input that is missing say, pass through unchanged.
+Links are followed. Devices and pipes (/dev/null, /dev/stdout) are written to directly: they must never be replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from modlm.errors import OutputError
+
+REASONS = {
+    errno.ENOSPC: "the disk is full; free some space or choose another place",
+    errno.EDQUOT: "your disk quota is used up; free some space or choose another place",
+    errno.EROFS: "the file system is read-only; choose another place",
+    errno.EACCES: "permission was denied; choose a place you may write to",
+    errno.EPERM: "permission was denied; choose a place you may write to",
+    errno.ENOENT: "the folder above it does not exist; create it first",
+    errno.ENOTDIR: "part of its path is a file, not a folder; choose another place",
+    errno.EISDIR: "it is a folder; give the name of a file",
+    errno.EFBIG: "the file would be larger than this file system or a limit (ulimit -f) allows; choose another place",
+}
+
+
+def output_error(target: Path, error: OSError) -> OutputError:
+    """The error with which every failed write ends: the target, the reason, the way out."""
+    reason = REASONS.get(error.errno or 0, error.strerror or str(error))
+    return OutputError(f"Cannot write {target}: {reason}.")
+
+
+def _is_about(error: OSError, target: Path, temporary: Path) -> bool:
+    """Whether a failed call was about our output: a full disk, or a name on the way to it or inside it."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG) or not isinstance(error.filename, str):
+        return True
+    path = Path(error.filename).absolute()
+    return path in (target, temporary) or path in target.parents or temporary in path.parents
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _aside(target: Path, word: str) -> Path:
+    return target.parent / f".{target.name}.{word}-{os.getpid()}"
+
+
+def _put_in_place(finished: Path, target: Path) -> None:
+    """Rename; an old folder at the target steps aside first and is removed only when the new one stands."""
+    if not (target.is_dir() and not target.is_symlink()):
+        finished.replace(target)
+        return
+    old = _aside(target, "old")
+    target.rename(old)
+    try:
+        finished.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    _remove(old)
+
+
+@contextlib.contextmanager
+def _written_aside(target: Path, *, folder: bool, overwrite: bool) -> Iterator[Path]:
+    if target.exists() and not target.is_dir() and not target.is_file():
+        with _reported(target, temporary=target):
+            yield target
+        return
+    if target.exists() and not overwrite:
+        raise OutputError(f"{target} already exists. Choose another name, or overwrite it with --force.")
+    if target.exists() and target.is_dir() != folder:
+        kind, other = ("folder", "file") if folder else ("file", "folder")
+        raise OutputError(f"{target} is a {other}, but a {kind} is to be written there. Choose another name.")
+    place = target.resolve() if target.is_symlink() else target.absolute()
+    temporary = _aside(place, "partial")
+    try:
+        with _reported(place, temporary=temporary):
+            _remove(temporary)
+            if folder:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                temporary.mkdir()
+            yield temporary
+            _put_in_place(temporary, place)
+    finally:
+        _remove(temporary)
+
+
+@contextlib.contextmanager
+def _reported(target: Path, *, temporary: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if not _is_about(error, target, temporary):
+            raise
+        raise output_error(target, error) from error
+
+
+def new_folder(target: str | Path, *, overwrite: bool = False) -> contextlib.AbstractContextManager[Path]:
+    """A folder to fill; it gets its name when the block ends well. Folders above it are made."""
+    return _written_aside(Path(target), folder=True, overwrite=overwrite)
+
+
+def new_file(target: str | Path, *, overwrite: bool = True) -> contextlib.AbstractContextManager[Path]:
+    """A file path to write; it gets its name when the block ends well."""
+    return _written_aside(Path(target), folder=False, overwrite=overwrite)
+
+
+def sha256(path: Path) -> str:
+    """The file's sha256 in hexadecimal, read in one pass without holding the file in memory."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

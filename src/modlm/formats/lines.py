@@ -1,0 +1,84 @@
+"""A file as blocks of whole lines, with the number of the line at hand.
+
+Kernels work on `text[at:end]`, which always ends with a line feed, and report how many lines they took; Python takes
+the odd line (a header, a section mark) with `take_line`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from modlm.arrays import Bytes
+from modlm.errors import InputError
+from modlm.text.packing import MAGIC_BYTES, packing_of
+from modlm.text.sources import Block, Files
+
+
+class Lines:
+    """The lines of a file; `line` is the number (from 1) of the one that starts at `at`."""
+
+    def __init__(self, blocks: Iterator[Block], path: Path, *, size: int | None) -> None:
+        self.path = path
+        self.size = size
+        """Bytes of the file; None when it is packed or a pipe, so that nothing is known before it is read."""
+        self.consumed = 0
+        """Bytes of the file as it lies on disk that were read so far."""
+        self.at, self.end, self.line = 0, 0, 1
+        self.text: Bytes = np.zeros(0, np.uint8)
+        self._data = bytearray()
+        self._blocks = blocks
+
+    def more(self) -> bool:
+        """Whether text[at:end] holds a line, reading the next block if it is empty."""
+        while self.at == self.end:
+            block = next(self._blocks, None)
+            if block is None:
+                return False
+            self._data, self.at, self.end = block.data, 0, block.size
+            self.text = np.frombuffer(block.data, np.uint8)
+            self.consumed += block.consumed
+        return True
+
+    def take_line(self) -> bytes | None:
+        """The next line without its line end, or None at the end of the file."""
+        if not self.more():
+            return None
+        start, stop = self.at, self._data.index(b"\n", self.at, self.end)
+        self.skip(stop + 1 - start, lines=1)
+        return bytes(self._data[start:stop]).removesuffix(b"\r")
+
+    def skip(self, count: int, *, lines: int) -> None:
+        """Count bytes that hold so many lines as done."""
+        self.at += count
+        self.line += lines
+
+    def drain(self) -> None:
+        """Read to the end of the file, so that a packed one is checked to its end."""
+        for _ in self._blocks:
+            pass
+
+    def fail(self, message: str, *, line: int = 0) -> InputError:
+        """The error for the line at hand, or for the given one."""
+        return InputError(message, path=self.path, line=line or self.line)
+
+
+@contextmanager
+def open_lines(path: Path) -> Iterator[Lines]:
+    """The lines of a file, plain or packed."""
+    files = Files([path])
+    with closing(files.blocks()) as blocks:  # type: ignore[type-var]  # a generator, which closes the file
+        yield Lines(blocks, path, size=None if _packed(path) else files.size())
+
+
+def _packed(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as stream:
+            return packing_of(stream.read(MAGIC_BYTES)) is not None
+    except OSError:
+        return False  # the reader will say why

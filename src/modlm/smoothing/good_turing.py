@@ -1,0 +1,26 @@
+"""Good-Turing: small counts are replaced by Good and Turing's, as Katz scales them; what they lose falls through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from modlm.arrays import Floats, Ints
+from modlm.smoothing.absolute import Absolute
+from modlm.smoothing.discounts import KATZ, katz_discounts
+
+
+@dataclass(frozen=True)
+class GoodTuring(Absolute):
+    """P_ND of Katz's discounted frequencies, interpolated.
+
+    Katz himself backs off: words that were seen after a context get nothing from the shorter one. That is not a mixture
+    of fixed columns; the discounts are the same here, the lost mass goes to all words.
+    """
+
+    name: ClassVar[str] = "good-turing"
+    largest: ClassVar[int] = KATZ + 1
+
+    def discounts(self, counts_of_counts: Ints) -> tuple[Floats, str]:
+        """r - r* for counts up to five."""
+        return katz_discounts(counts_of_counts)

@@ -1,0 +1,20 @@
+"""Witten-Bell: the maximum-likelihood columns, falling through as often as the context showed something new."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from modlm.arrays import Floats
+from modlm.smoothing.maximum_likelihood import MaximumLikelihood
+
+
+@dataclass(frozen=True)
+class WittenBell(MaximumLikelihood):
+    """P_ML with alpha = u / (c + u), the paper's heuristic for maximum-likelihood columns."""
+
+    name: ClassVar[str] = "witten-bell"
+
+    def fallback(self, total: Floats, followers: Floats, kept: Floats) -> Floats:
+        """alpha = u / (c + u)."""
+        return followers / (total + followers)

@@ -1,0 +1,209 @@
+"""Text to ids in bulk: blocks of lines in, blocks of whole sentences `<s> w ... </s>` out, in the order of the text.
+
+Blocks are encoded on threads, each with an encoder of its own: a frozen vocabulary or a table that collects words. What
+is wrong with a text (bytes that are not UTF-8, reserved names) is reported for the first place where it occurs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from modlm.arrays import Bytes, Ids, threads
+from modlm.errors import ConfigError, InputError
+from modlm.progress import progress, short
+from modlm.text.sources import BLOCK_BYTES, PADDING, Block, Files, Sentences, Text, source_of
+from modlm.text.vocabulary import Vocabulary
+from modlm.text.word_list import END_NAME, START_NAME, UNKNOWN_NAME
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRules:
+    """What to do about the two things that may be wrong with a text."""
+
+    unknown_name: bool = True
+    """Whether `<unk>` in a text is the unknown word, as the Penn Treebank is written; else it is an error."""
+    encoding_errors: str = "strict"
+    """Bytes that are not UTF-8: "strict" is an error, "replace" puts U+FFFD for them, as Python's decoder does."""
+
+    def __post_init__(self) -> None:
+        if self.encoding_errors not in ("strict", "replace"):
+            raise ConfigError(f'encoding_errors must be "strict" or "replace", but is {self.encoding_errors!r}.')
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The ids of one block."""
+
+    ids: Ids
+    sentences: int
+    unknown: int
+    encoder: int
+    """Which of the encoders wrote it."""
+
+
+class Encoder(Protocol):
+    """Lines to ids: a frozen vocabulary or a `WordTable`."""
+
+    def encode(self, data: Bytes, size: int, unknown_name: bool, out: Ids) -> tuple[int, int, int, int]:
+        """Status as in `text_kernels`, position in the data, ids written, unknown words."""
+
+
+class VocabularyEncoder:
+    """The ids of a frozen vocabulary."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        from modlm.text.text_kernels import STATE
+
+        self.tables, self.start = vocabulary.kernel_tables(), vocabulary.start
+        self.state = np.zeros(STATE, np.int64)
+
+    def encode(self, data: Bytes, size: int, unknown_name: bool, out: Ids) -> tuple[int, int, int, int]:
+        """See `Encoder`."""
+        from modlm.text.text_kernels import AT, UNKNOWNS, WROTE, encode_lines
+
+        status = encode_lines(data, size, *self.tables, self.start, unknown_name, out, self.state)
+        return status, int(self.state[AT]), int(self.state[WROTE]), int(self.state[UNKNOWNS])
+
+
+def encode_blocks(
+    text: Text,
+    vocabulary: Vocabulary,
+    *,
+    unknown_name: bool = True,
+    encoding_errors: str = "strict",
+    workers: int | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> Iterator[Ids]:
+    """The ids of a text of any length, whole sentences `<s> w ... </s>` in each array, in order.
+
+    A text without sentences gives nothing. The arguments are those of `Corpus.from_text`.
+    """
+    rules = TextRules(unknown_name=unknown_name, encoding_errors=encoding_errors)
+    encoders = [VocabularyEncoder(vocabulary) for _ in range(threads(workers))]
+    for block in encoded(source_of(text), encoders, rules, block_bytes=block_bytes):
+        yield block.ids
+
+
+def encoded(
+    source: Files | Sentences, encoders: Sequence[Encoder], rules: TextRules, *, block_bytes: int = BLOCK_BYTES
+) -> Iterator[Encoded]:
+    """The blocks of a text as ids, in order, with as many threads as there are encoders."""
+    free: SimpleQueue[_Lane] = SimpleQueue()
+    for number, encoder in enumerate(encoders):
+        free.put(_Lane(number, encoder, rules))
+
+    def work(block: Block) -> tuple[Block, Encoded | Fault]:
+        lane = free.get()
+        try:
+            return block, lane.run(block)
+        finally:
+            free.put(lane)
+
+    lines, words = 0, 0
+    with progress("Reading text", total=source.size(), unit="bytes") as bar:
+        for block, result in in_order(work, source.blocks(block_bytes), workers=len(encoders)):
+            lines = 0 if block.first else lines
+            if isinstance(result, Fault):
+                raise InputError(result.message, path=block.source, line=lines + result.line)
+            lines += result.sentences
+            words += len(result.ids) - 2 * result.sentences
+            bar.advance(block.consumed, note=f"{short(words / (time.monotonic() - bar.started))} words/s")
+            yield result
+
+
+def in_order(
+    work: Callable[[Item], Result], items: Iterator[Item], *, workers: int, ahead: int = 1
+) -> Iterator[Result]:
+    """The results of the work, in order, done on threads; items are taken only as far ahead as the threads need."""
+    if workers == 1:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(workers)
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) >= workers + ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a block, and in which of its lines, from 1."""
+
+    line: int
+    message: str
+
+
+class _Lane:
+    """An encoder with the room it writes to; one block at a time."""
+
+    def __init__(self, number: int, encoder: Encoder, rules: TextRules) -> None:
+        self.number, self.encoder, self.rules = number, encoder, rules
+        self.out: Ids = np.empty(0, np.uint32)
+
+    def run(self, block: Block) -> Encoded | Fault:
+        data, size = block.data, block.size
+        if not data.isascii():
+            fault = _utf8_fault(block)
+            if fault and self.rules.encoding_errors == "strict":
+                return fault
+            if fault:
+                data = bytearray(data[:size].decode("utf-8", "replace").encode())
+                size = len(data)
+                data.extend(bytes(PADDING))
+        return self._encode(data, size)
+
+    def _encode(self, data: bytearray, size: int) -> Encoded | Fault:
+        from modlm.text.text_kernels import DONE
+
+        lines = data.count(b"\n", 0, size)
+        room = size // 2 + 2 * lines  # every word has a byte and something behind it
+        if len(self.out) < room:
+            self.out = np.empty(room, np.uint32)
+        status, at, wrote, unknown = self.encoder.encode(
+            np.frombuffer(data, np.uint8), size, self.rules.unknown_name, self.out
+        )
+        if status == DONE:
+            return Encoded(self.out[:wrote].copy(), lines, unknown, self.number)
+        return Fault(data.count(b"\n", 0, at) + 1, _reserved_message(data, at))
+
+
+def _utf8_fault(block: Block) -> Fault | None:
+    try:
+        with memoryview(block.data) as view:
+            str(view[: block.size], "utf-8")
+    except UnicodeDecodeError as error:
+        at = error.start
+        column = at - block.data.rfind(b"\n", 0, at)
+        return Fault(
+            block.data.count(b"\n", 0, at) + 1,
+            f"byte {column} of the line (0x{block.data[at]:02x}, byte {block.offset + at + 1} of the text) is not valid "
+            f'UTF-8. Convert the text to UTF-8, or have such bytes replaced with encoding_errors = "replace".',
+        )
+    return None
+
+
+def _reserved_message(data: bytearray, at: int) -> str:
+    name = next(name for name in (START_NAME, END_NAME, UNKNOWN_NAME) if data.startswith(name.encode(), at))
+    if name == UNKNOWN_NAME:
+        return f"{name} stands in the text, which unknown_name = False forbids. Take it out, or allow it as a word."
+    return (
+        f"{name} stands in the text, but it is a reserved name: boundaries are added to every line by themselves. "
+        f"Take it out of the text or write it differently."
+    )

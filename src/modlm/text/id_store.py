@@ -1,0 +1,92 @@
+"""Where the ids of a text gather while it is read: in memory, or in an `.npy` file that outgrows memory.
+
+Both take arrays one after the other and give one array in the end, on the way to which each part may be translated to
+its final ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from modlm.arrays import Ids
+
+
+class IdStore(Protocol):
+    """Gathers parts of one long array."""
+
+    def append(self, ids: Ids) -> None:
+        """Take the next part."""
+
+    def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
+        """All parts as one array; with a mapping for each part, its ids are looked up there first."""
+
+
+class MemoryStore:
+    """Parts in memory; each is let go as soon as it stands in the final array."""
+
+    def __init__(self) -> None:
+        self.parts: list[Ids] = []
+
+    def append(self, ids: Ids) -> None:
+        """Take the next part."""
+        self.parts.append(ids)
+
+    def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
+        """All parts as one array."""
+        parts, self.parts = self.parts[::-1], []
+        if len(parts) == 1 and not mappings:
+            return parts[0]
+        whole = np.empty(sum(map(len, parts)), np.uint32)
+        at = 0
+        for place in range(len(parts)):
+            part = parts.pop()
+            target = whole[at : at + len(part)]
+            if mappings:
+                _translate(part, mappings[place], target)
+            else:
+                target[:] = part
+            at += len(part)
+        return whole
+
+
+class FileStore:
+    """Parts in an `.npy` file, whose header is written again when the length is known."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.bounds = [0]
+        self.file = path.open("wb")
+        self._write_header()
+
+    def _write_header(self) -> None:
+        # numpy leaves room for the length to grow, so the header keeps its size
+        self.file.seek(0)
+        header = {"descr": "<u4", "fortran_order": False, "shape": (self.bounds[-1],)}
+        np.lib.format.write_array_header_1_0(self.file, header)
+
+    def append(self, ids: Ids) -> None:
+        """Take the next part."""
+        self.file.write(ids.data)
+        self.bounds.append(self.bounds[-1] + len(ids))
+
+    def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
+        """All parts as one memory-mapped array, translated in place."""
+        self._write_header()
+        self.file.close()
+        if not mappings:
+            return np.asarray(np.load(self.path, mmap_mode="r"))
+        whole = np.load(self.path, mmap_mode="r+")
+        for mapping, start, end in zip(mappings, self.bounds, self.bounds[1:], strict=False):
+            _translate(whole[start:end], mapping, whole[start:end])
+        whole.flush()
+        return np.asarray(whole)
+
+
+def _translate(ids: Ids, mapping: Ids, out: Ids) -> None:
+    from modlm.text.text_kernels import translate
+
+    translate(np.asarray(ids), mapping, np.asarray(out))

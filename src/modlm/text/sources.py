@@ -1,0 +1,276 @@
+"""Where text comes from: files, packed files, standard input, sentences in memory; out come blocks of whole lines.
+
+`-` is standard input. A byte order mark at the start of a file is dropped, and a last line without a line end gets one.
+Reading holds one block at a time; a line longer than a block makes the block as long as the line.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeAlias, cast
+
+from modlm.errors import InputError
+from modlm.text.packing import MAGIC_BYTES, packing_of, unpacked
+
+Text: TypeAlias = "str | os.PathLike[str] | Iterable[os.PathLike[str]] | Iterable[str] | Iterable[Sequence[str]]"
+"""A text: one file name or path; several paths; or sentences, each a string or a list of words.
+
+A single string is a file name; strings in a list are sentences. Files in a list are given as `pathlib.Path`.
+"""
+
+BLOCK_BYTES = 4 << 20
+PADDING = 8
+"""Bytes that can be read behind a block, since the kernels load eight at a time."""
+
+STANDARD_INPUT = "-"
+PIECE_BYTES = 1 << 16  # taken from a packed file at a time
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of one source: `data[:size]` ends with a line end, and PADDING more bytes can be read."""
+
+    data: bytearray
+    size: int
+    source: str
+    """The file's name, as errors give it."""
+    offset: int
+    """Where the block begins in its (unpacked) source."""
+    first: bool
+    """Whether it is the first of its source, so that lines are counted from 1 again."""
+    consumed: int
+    """Bytes of the file as it lies on disk that were read for this block."""
+
+
+class Files:
+    """Texts in files, read one after the other."""
+
+    def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
+        self.paths = tuple(Path(path) for path in paths)
+
+    def __str__(self) -> str:
+        return ", ".join(_name(path) for path in self.paths)
+
+    def size(self) -> int | None:
+        """Bytes on disk; None when that cannot be known, as for a pipe."""
+        try:
+            found = [path.stat() for path in self.paths]
+        except OSError:
+            return None
+        return sum(file.st_size for file in found) if all(stat.S_ISREG(file.st_mode) for file in found) else None
+
+    def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+        """The text of all files; a block never holds lines of two files."""
+        for path in self.paths:
+            with _opened(path) as stream:
+                yield from _whole_lines(_reader(stream, _name(path)), _name(path), block_bytes)
+
+
+class Sentences:
+    """Sentences in memory: strings or lists of words. Line ends inside a sentence are white space like any other."""
+
+    def __init__(self, items: Iterable[object]) -> None:
+        self.items = items
+
+    def __str__(self) -> str:
+        return "the sentences"
+
+    def size(self) -> int | None:
+        """Unknown: the sentences may come from a generator."""
+        return None
+
+    def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+        """The sentences as lines; their line numbers are their places in the sequence, from 1."""
+        yield from _whole_lines(_PieceReader(self._pieces(block_bytes)), str(self), block_bytes)
+
+    def _pieces(self, block_bytes: int) -> Iterator[bytes]:
+        lines: list[str] = []
+        length = 0
+        for number, item in enumerate(self.items, start=1):
+            line = item if isinstance(item, str) else _joined(item, number)
+            lines.append(line.replace("\n", " "))
+            length += len(line) + 1
+            if length >= block_bytes:
+                yield _as_lines(lines)
+                lines, length = [], 0
+        if lines:
+            yield _as_lines(lines)
+
+
+def source_of(text: Text) -> Files | Sentences:
+    """What the text is: see `Text` for how strings, paths and sentences are told apart."""
+    if isinstance(text, str | os.PathLike):
+        return Files([text])
+    if not isinstance(text, Iterable):
+        raise InputError(f"A text is a file, a list of paths, or sentences, but this is a {type(text).__name__}.")
+    items: Iterator[object] = iter(text)
+    first = next(items, None)
+    if first is None:
+        return Sentences(())
+    if isinstance(first, os.PathLike):
+        return Files(_only_paths(chain((first,), items)))
+    _refuse_file_names(text)
+    return Sentences(chain((first,), items))
+
+
+def _only_paths(items: Iterable[object]) -> Iterator[os.PathLike[str]]:
+    for item in items:
+        if not isinstance(item, os.PathLike):
+            raise InputError(f"A list of files holds paths only, but one item is {item!r:.60}. Use pathlib.Path.")
+        yield item
+
+
+def _refuse_file_names(text: object) -> None:
+    """Strings in a list are sentences; when all of them name files, somebody meant the files."""
+    if isinstance(text, list | tuple) and all(isinstance(item, str) and _is_file(item) for item in text):
+        raise InputError(
+            f"Strings in a list are sentences, but {text[0]!r} is the name of a file. "
+            f"Give files as paths, [pathlib.Path({text[0]!r})], or a single file as a plain string."
+        )
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return os.path.isfile(name)
+    except ValueError:  # NUL or lone surrogates: no file has such a name
+        return False
+
+
+def _joined(item: object, number: int) -> str:
+    if isinstance(item, list | tuple) and all(isinstance(word, str) for word in item):
+        return " ".join(item)
+    raise InputError(
+        f"a sentence is a string or a list of words, but this is {item!r:.60}.", path="the sentences", line=number
+    )
+
+
+def _as_lines(lines: list[str]) -> bytes:
+    # Lone surrogates pass here and are found, with their line, where all text is checked.
+    return ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
+
+
+class _Reader(Protocol):
+    """Fills buffers; `consumed` counts the bytes taken from disk."""
+
+    consumed: int
+
+    def readinto(self, buffer: memoryview) -> int:
+        """How many bytes were put into the buffer; 0 only at the end."""
+
+
+class _PlainReader:
+    def __init__(self, stream: BinaryIO, head: bytes) -> None:
+        self.stream, self.head, self.consumed = stream, head, 0
+
+    def readinto(self, buffer: memoryview) -> int:
+        if self.head:
+            got = min(len(buffer), len(self.head))
+            buffer[:got], self.head = self.head[:got], self.head[got:]
+        else:
+            got = self.stream.readinto(buffer) or 0  # type: ignore[attr-defined]  # typeshed leaves it out of BinaryIO
+        self.consumed += got
+        return got
+
+
+class _PieceReader:
+    """Reads from pieces of any length."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self.pieces, self.pending, self.consumed = pieces, memoryview(b""), 0
+
+    def readinto(self, buffer: memoryview) -> int:
+        while not self.pending:
+            piece = next(self.pieces, None)
+            if piece is None:
+                return 0
+            self.pending = memoryview(piece)
+        got = min(len(buffer), len(self.pending))
+        buffer[:got], self.pending = self.pending[:got], self.pending[got:]
+        return got
+
+
+class _PackedReader(_PieceReader):
+    def __init__(self, stream: BinaryIO, head: bytes, source: str) -> None:
+        self.stream, self.head = stream, head
+        packing = packing_of(head)
+        assert packing is not None
+        super().__init__(unpacked(packing, self._packed(), source))
+
+    def _packed(self) -> Iterator[bytes]:
+        piece = self.head
+        while piece:
+            self.consumed += len(piece)
+            yield piece
+            piece = self.stream.read(PIECE_BYTES)
+
+
+def _reader(stream: BinaryIO, source: str) -> _Reader:
+    head = b""
+    while len(head) < MAGIC_BYTES and (more := stream.read(MAGIC_BYTES - len(head))):
+        head += more
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(
+            "this is UTF-16, but text must be UTF-8. Convert it with: iconv -f UTF-16 -t UTF-8", path=source
+        )
+    return _PackedReader(stream, head, source) if packing_of(head) else _PlainReader(stream, head)
+
+
+def _whole_lines(reader: _Reader, source: str, block_bytes: int) -> Iterator[Block]:
+    rest = bytearray(len(BYTE_ORDER_MARK))
+    del rest[_fill(reader, rest, 0, len(rest)) :]
+    offset = len(rest) if rest == BYTE_ORDER_MARK else 0
+    del rest[:offset]
+    taken, first, ended = 0, True, False
+    while not ended:
+        limit = max(block_bytes, 2 * len(rest), 1)
+        data = bytearray(limit + 1 + PADDING)
+        data[: len(rest)] = rest
+        filled = _fill(reader, data, len(rest), limit)
+        ended = filled < limit
+        if ended and filled and data[filled - 1] != ord("\n"):
+            data[filled] = ord("\n")
+            filled += 1
+        size = data.rfind(b"\n", 0, filled) + 1
+        rest = data[size:filled]
+        if size:
+            yield Block(data, size, source, offset, first, reader.consumed - taken)
+            offset, taken, first = offset + size, reader.consumed, False
+
+
+def _fill(reader: _Reader, data: bytearray, filled: int, limit: int) -> int:
+    """Read until the limit or the end; how far the data is filled then."""
+    with memoryview(data) as view:
+        while filled < limit and (got := reader.readinto(view[filled:limit])):
+            filled += got
+    return filled
+
+
+def _name(path: Path) -> str:
+    return "standard input" if str(path) == STANDARD_INPUT else str(path)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """The open file; whatever the system says against opening or reading it becomes an InputError."""
+    try:
+        if str(path) == STANDARD_INPUT:
+            yield sys.stdin.buffer
+        else:
+            with path.open("rb", buffering=0) as stream:
+                yield cast(BinaryIO, stream)
+    except FileNotFoundError:
+        raise InputError("there is no such file.", path=path) from None
+    except IsADirectoryError:
+        raise InputError("this is a folder. Give the text files in it.", path=path) from None
+    except PermissionError:
+        raise InputError("permission to read it was denied.", path=path) from None
+    except (OSError, ValueError) as error:  # ValueError: NUL in the name
+        raise InputError(f"it cannot be read: {getattr(error, 'strerror', None) or error}.", path=path) from error

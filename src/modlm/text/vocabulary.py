@@ -1,0 +1,188 @@
+"""The J words that can be predicted: ids 0 `<unk>`, 1 `</s>`, then the ordinary words; `<s>` is J, context only.
+
+A vocabulary is the bytes of its file, `vocabulary.txt`: one word a line in id order. Nothing else is made on opening;
+Python strings, a dictionary and the kernels' hash table come when they are first asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from modlm.arrays import Bytes, Ids, Ints
+from modlm.errors import VocabularyError
+from modlm.files import new_file
+from modlm.text.sources import PADDING, Text
+from modlm.text.word_list import END_NAME, RESERVED, SPACE, START_NAME, UNKNOWN_NAME, read_words, words_as_lines
+
+if TYPE_CHECKING:
+    from modlm.text.text_kernels import Table
+
+__all__ = ["END", "END_NAME", "RESERVED", "START_NAME", "UNKNOWN", "UNKNOWN_NAME", "Vocabulary"]
+
+UNKNOWN = 0
+END = 1
+
+_WORD = re.compile(f"[^{SPACE}]+")
+
+
+class Vocabulary:
+    """Words and their ids; frozen. Two vocabularies are equal when their files would be."""
+
+    def __init__(self, lines: bytes) -> None:
+        """From the bytes of a sound vocabulary file; the `from_` methods check what they are given."""
+        self._lines = lines + bytes(PADDING)
+        self._size = len(lines)
+        line_ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == ord("\n"))
+        self._offsets: Ints = np.zeros(len(line_ends) + 1, np.int64)
+        np.add(line_ends, 1, out=self._offsets[1:])
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> Vocabulary:
+        """From ordinary words in id order; reserved names may stand in front and are not counted twice."""
+        return cls(words_as_lines(words))
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], *, strict: bool = False) -> Vocabulary:
+        """From a vocabulary file or any list of words, one a line, reserved names anywhere.
+
+        `strict` wants exactly what `save` writes. In such a file equal words are found when the words are first looked
+        up, not on opening.
+        """
+        return cls(read_words(Path(path), strict=strict))
+
+    @classmethod
+    def from_text(
+        cls,
+        text: Text,
+        *,
+        max_words: int | None = None,
+        min_count: int = 1,
+        unknown_name: bool = True,
+        encoding_errors: str = "strict",
+        workers: int | None = None,
+    ) -> Vocabulary:
+        """The words of a text by falling count, ties in the order of their UTF-8 bytes.
+
+        `max_words` counts ordinary words. The other arguments are those of `Corpus.from_text`.
+        """
+        from modlm.text.corpus import collect_words
+
+        return collect_words(
+            text,
+            max_words=max_words,
+            min_count=min_count,
+            unknown_name=unknown_name,
+            encoding_errors=encoding_errors,
+            workers=workers,
+        )
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    @property
+    def start(self) -> int:
+        """The id of `<s>`, which is J."""
+        return len(self)
+
+    def word(self, word_id: int) -> str:
+        """The word with this id; `<s>` for J."""
+        if not 0 <= word_id <= len(self):
+            raise VocabularyError(f"There is no word {word_id}: ids go from 0 to {len(self)} here.")
+        if word_id == len(self):
+            return START_NAME
+        return self._lines[self._offsets[word_id] : self._offsets[word_id + 1] - 1].decode()
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """All J words in id order; without `<s>`."""
+        return tuple(self._lines[: self._size].decode().split("\n")[:-1])
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        ids = {word: place for place, word in enumerate(self.words)}
+        if len(ids) < len(self):
+            first = next(place for place, word in enumerate(self.words) if ids[word] != place)
+            raise self._twice(first, ids[self.words[first]])
+        ids[START_NAME] = self.start
+        return ids
+
+    def _twice(self, first: int, second: int) -> VocabularyError:
+        return VocabularyError(
+            f"The word {self.word(first)!r} stands twice in the vocabulary, on lines {first + 1} and {second + 1}. "
+            f"Every word has one line; the file was edited or damaged."
+        )
+
+    def id(self, word: str) -> int:
+        """The word's id; UNKNOWN when it is not there."""
+        return self._ids.get(word, UNKNOWN)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._ids
+
+    def encode(self, words: str | Sequence[str]) -> Ids:
+        """The ids of the words, a string being split at ASCII white space; no boundaries are added.
+
+        For a sentence at a time; `Corpus` and `encode_blocks` do whole texts.
+        """
+        names = _WORD.findall(words) if isinstance(words, str) else words
+        ids = self._ids
+        return np.fromiter((ids.get(name, UNKNOWN) for name in names), np.uint32, len(names))
+
+    def decode(self, ids: Ids | Sequence[int]) -> list[str]:
+        """The words with these ids."""
+        return [self.word(word_id) for word_id in np.asarray(ids).tolist()]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The sha256 of the vocabulary file."""
+        return hashlib.sha256(memoryview(self._lines)[: self._size]).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and (self is other or self.fingerprint == other.fingerprint)
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __reduce__(self) -> tuple[type[Vocabulary], tuple[bytes]]:
+        return Vocabulary, (self._lines[: self._size],)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self):,} words)"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the vocabulary file."""
+        with new_file(Path(path)) as target:
+            target.write_bytes(memoryview(self._lines)[: self._size])
+
+    def mapping(self, other: Vocabulary) -> Ids:
+        """For each of my ids, J too, the id of the same word in the other vocabulary, UNKNOWN when it has none."""
+        from modlm.text.text_kernels import map_words
+
+        mapping = np.empty(len(self) + 1, np.uint32)
+        blob, offsets, _ = self.kernel_tables()
+        map_words(blob, offsets, *other.kernel_tables(), UNKNOWN, mapping)
+        mapping[-1] = other.start
+        return mapping
+
+    def kernel_tables(self) -> tuple[Bytes, Ints, Table]:
+        """(blob, offsets, table) as `text_kernels` explains them; built on the first call and shared afterwards."""
+        return self._tables
+
+    @cached_property
+    def _tables(self) -> tuple[Bytes, Ints, Table]:
+        from modlm.text.text_kernels import build_table
+
+        blob = np.frombuffer(self._lines, np.uint8)
+        table = np.zeros(1 << (2 * len(self) - 1).bit_length(), np.uint64)
+        first, second = build_table(blob, self._offsets, table)
+        if second >= 0:
+            raise self._twice(first, second)
+        return blob, self._offsets, table

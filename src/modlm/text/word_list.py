@@ -1,0 +1,118 @@
+"""Word lists, from files and from Python, as the sound bytes of a vocabulary file.
+
+Sound means: UTF-8, `<unk>` and `</s>` on the first two lines, then one word a line without white space inside, no empty
+line, no `<s>`, a line end behind the last word. Equal words are refused wherever words are looked at one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import dropwhile
+from pathlib import Path
+
+import numpy as np
+
+from modlm.errors import InputError, VocabularyError
+from modlm.text.sources import Files
+
+UNKNOWN_NAME = "<unk>"
+END_NAME = "</s>"
+START_NAME = "<s>"
+RESERVED = (UNKNOWN_NAME, END_NAME, START_NAME)
+
+SPACE = " \t\n\v\f\r\0"
+"""ASCII white space, which ends words; other white space, such as U+00A0, belongs to words."""
+
+HEADER = f"{UNKNOWN_NAME}\n{END_NAME}\n".encode()
+_SPACE = re.compile(f"[{SPACE}]")
+_START_LINE = f"\n{START_NAME}\n".encode()
+
+
+def words_as_lines(words: Iterable[str]) -> bytes:
+    """The bytes of the vocabulary file with these ordinary words; reserved names in front are passed over."""
+    ordinary = list(dropwhile(RESERVED.__contains__, words))
+    seen: set[str] = set()
+    for place, word in enumerate(ordinary, start=1):
+        if problem := _problem(word):
+            raise VocabularyError(f"Word {place} of the vocabulary, {word!r:.60}, {problem}.")
+        if word in seen:
+            raise VocabularyError(f"The word {word!r:.60} is given twice. Every word has one id; leave one out.")
+        seen.add(word)
+    return HEADER + "".join(f"{word}\n" for word in ordinary).encode()
+
+
+def _problem(word: object) -> str | None:
+    if not isinstance(word, str):
+        return f"is not a string but a {type(word).__name__}"
+    if not word:
+        return "is empty"
+    if _SPACE.search(word):
+        return "has white space inside, and texts are split there"
+    if word in RESERVED:
+        return "is a reserved name and has its id already; leave it out, or put it in front of the ordinary words"
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return "holds half a surrogate pair and cannot be written as UTF-8"
+    return None
+
+
+def read_words(path: Path, *, strict: bool) -> bytes:
+    """The bytes of the vocabulary file with the words of this list; as they are when they are sound already."""
+    data = b"".join(memoryview(block.data)[: block.size] for block in Files([path]).blocks())
+    _check_utf8(data, path)
+    if _sound(data):
+        return data
+    if strict:
+        raise _unsound(data, path)
+    return _tidied(data, path)
+
+
+def _check_utf8(data: bytes, path: Path) -> None:
+    if data.isascii():
+        return
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"byte 0x{data[error.start]:02x} is not valid UTF-8 here. Word lists must be UTF-8; convert the file.",
+            path=path,
+            line=data.count(b"\n", 0, error.start) + 1,
+        ) from None
+
+
+def _sound(data: bytes) -> bool:
+    if not data.startswith(HEADER) or _START_LINE in data or any(ord(c) in data for c in SPACE if c != "\n"):
+        return False
+    line_ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    return bool(np.diff(line_ends).min() > 1)
+
+
+def _unsound(data: bytes, path: Path) -> InputError:
+    rule = f"Line 1 is {UNKNOWN_NAME}, line 2 {END_NAME}, then one word a line; the file was edited or damaged."
+    if not data.startswith(HEADER):
+        return InputError(f"this vocabulary does not begin with {UNKNOWN_NAME} and {END_NAME}. {rule}", path=path)
+    for number, line in enumerate(data.decode().split("\n")[2:-1], start=3):
+        if problem := _problem(line):
+            return InputError(f"the word {line!r:.60} {problem}. {rule}", path=path, line=number)
+    raise AssertionError("a sound vocabulary was called unsound")
+
+
+def _tidied(data: bytes, path: Path) -> bytes:
+    """White space around words and reserved names are left out; what is no word is an error with its line."""
+    lines: dict[str, int] = {}
+    for number, line in enumerate(data.decode().rstrip(SPACE).split("\n"), start=1):
+        word = line.strip(SPACE)
+        if word in RESERVED:
+            continue
+        if problem := _problem(word):
+            raise InputError(f"the word {word!r:.60} {problem}. Write one word a line.", path=path, line=number)
+        if word in lines:
+            raise InputError(
+                f"the word {word!r:.60} stands on line {lines[word]} already. Every word has one line.",
+                path=path,
+                line=number,
+            )
+        lines[word] = number
+    return HEADER + "".join(f"{word}\n" for word in lines).encode()

@@ -1,0 +1,74 @@
+"""Threads, ranges and kernels."""
+
+from __future__ import annotations
+
+import os
+import threading
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modlm.arrays import even_ranges, in_parallel, kernel, threads
+
+
+@given(total=st.integers(0, 10_000), parts=st.integers(-1, 50))
+def test_even_ranges_cover_everything_once_and_differ_by_one_at_most(total: int, parts: int) -> None:
+    ranges = even_ranges(total, parts)
+    assert len(ranges) == (min(max(1, parts), total) if total else 0)
+    if ranges:
+        assert (ranges[0][0], ranges[-1][1]) == (0, total)
+        assert all(left[1] == right[0] for left, right in pairwise(ranges))
+        lengths = [end - start for start, end in ranges]
+        assert min(lengths) > 0
+        assert max(lengths) - min(lengths) <= 1
+
+
+def test_the_number_of_threads_is_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODLM_THREADS", "5")
+    assert threads(3) == 3
+    assert threads(0) == 1
+    assert threads() == 5
+
+
+@pytest.mark.parametrize("setting", ["", "0", "-2", "many", "²"])
+def test_a_senseless_number_of_threads_means_all_cores(monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
+    monkeypatch.setenv("MODLM_THREADS", setting)
+    assert 1 <= threads() <= (os.cpu_count() or 1)
+
+
+def test_results_come_in_the_order_of_the_tasks() -> None:
+    first_may_go = threading.Event()
+
+    def slow() -> str:
+        assert first_may_go.wait(10)
+        return "slow"
+
+    def quick() -> str:
+        first_may_go.set()
+        return "quick"
+
+    assert in_parallel([slow, quick], workers=2) == ["slow", "quick"]
+    assert in_parallel([], workers=2) == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_in_a_task_reaches_the_caller(workers: int) -> None:
+    def fail() -> int:
+        raise ValueError("in the task")
+
+    with pytest.raises(ValueError, match="in the task"):
+        in_parallel([fail, lambda: 1], workers=workers)
+
+
+def _ratio(counts: np.ndarray, total: float) -> float:
+    return float(counts.sum() / total)
+
+
+def test_a_kernel_computes_what_its_python_does_and_divides_by_zero_as_numpy_does() -> None:
+    compiled = kernel(_ratio)
+    counts = np.arange(5, dtype=np.float64)
+    assert compiled(counts, 2.0) == _ratio(counts, 2.0) == 5.0
+    assert compiled(counts, 0.0) == np.inf

@@ -1,0 +1,84 @@
+"""Imports point one way along the walk; torch stays out of the counting half, numba out of all but kernel modules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "modlm"
+LAYERS = (
+    "errors arrays files progress config text formats counts smoothing blocks mixers model evaluation "
+    "nets training integrations experiments serve cli"
+).split()
+FIRST_WITH_TORCH = "nets"
+KERNELS = "_kernels"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def names_in(node: ast.AST) -> list[str]:
+    """What an import statement imports, as dotted names; nothing for other nodes."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "write imports from the package root, not relative ones"
+        return [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []
+
+
+def imported_names(path: Path) -> list[str]:
+    return [name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for name in names_in(node)]
+
+
+def imported_on_import(path: Path) -> list[str]:
+    """Names imported when the module itself is: not inside functions, not for type checkers only."""
+
+    def walk(node: ast.AST) -> Iterator[str]:
+        for child in ast.iter_child_nodes(node):
+            for_types = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+            if for_types or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                continue
+            yield from names_in(child)
+            yield from walk(child)
+
+    return list(walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def label(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_imports_point_down_the_walk(path: Path) -> None:
+    own = layer_of(path)
+    if own.startswith("__"):  # the public face, above everything
+        return
+    assert own in LAYERS, f"{own} has no place in the walk; give it one in {Path(__file__).name}"
+    height = LAYERS.index(own)
+    for name in imported_names(path):
+        root, _, rest = name.partition(".")
+        other = rest.split(".")[0]
+        if root == "modlm" and other in LAYERS:
+            assert LAYERS.index(other) <= height, f"{own} must not import {other}: it comes later in the walk"
+        if root == "torch":
+            assert height >= LAYERS.index(FIRST_WITH_TORCH), f"{own} must not import torch"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_only_kernel_modules_import_numba(path: Path) -> None:
+    """`modlm --help` must not wait for numba: kernel modules import it, others import those inside functions."""
+    if path.stem.endswith(KERNELS):
+        return
+    for name in imported_on_import(path):
+        assert name.split(".")[0] != "numba", (
+            f"{label(path)} imports numba; move kernels to a module named *{KERNELS}.py"
+        )
+        assert not any(part.endswith(KERNELS) for part in name.split(".")), (
+            f"{label(path)} imports {name} on import; do it inside the function that needs it"
+        )
