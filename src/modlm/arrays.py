@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,7 @@ def kernel(function: F) -> F:
     """The function compiled by numba: no Python objects, no interpreter lock, cached on disk."""
     import numba
 
-    compiled: F = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
-    return compiled
+    return cast("F", numba.njit(nogil=True, cache=True, error_model="numpy")(function))
 
 
 def threads(asked: int | None = None) -> int:

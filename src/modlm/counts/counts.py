@@ -7,7 +7,9 @@ frequencies, so whatever reads counts reads all three. An n-gram with frequency 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,16 @@ EDGES = ("once", "repeat")
 MAX_ORDER = 16
 
 Frequencies = NDArray[np.uint32] | NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One order: its contexts are the nodes low..high-1 of the trie, their followers its n-grams."""
+
+    trie: Trie
+    frequencies: Frequencies
+    low: int
+    high: int
 
 
 class Counts:
@@ -55,7 +67,32 @@ class Counts:
     def start_context(self) -> tuple[int, int]:
         """The context before the first word of a sentence, and how many words it has."""
         wanted = min(1 if self.edge == "once" else self.order - 1, self.order - 1)
-        return self.node([len(self.vocabulary)] * wanted), wanted
+        node = self.node([len(self.vocabulary)] * wanted)
+        return (node, wanted) if node else (0, 0)
+
+    @property
+    def context_length(self) -> int:
+        """How many words of context the highest order looks at."""
+        return self.order - 1
+
+    def layer(self, order: int) -> Layer:
+        """What smoothing reads of one order."""
+        return Layer(self.trie, self.frequencies, self.trie.levels[order - 1], self.trie.levels[order])
+
+    def walk(self, ids: Ids) -> tuple[Ids, Ids]:
+        """Context node (NONE if unseen) and n-gram node (0 if unseen) of every order at every position of a text.
+
+        The text begins with an empty context; `<s>` begins a sentence, NONE empties the context again.
+        """
+        from modlm.counts.trie_kernels import walk
+
+        contexts_TN, nodes_TN = np.empty((2, len(ids), self.order), dtype=np.uint32)
+        start_node, start_depth = self.start_context
+        walk(
+            self.trie.words, self.trie.first, self.trie.suffix, self.order, ids, len(self.vocabulary),
+            start_node, start_depth, 0, 0, contexts_TN, nodes_TN,
+        )  # fmt: skip
+        return contexts_TN, nodes_TN
 
     def node(self, ids: Sequence[int]) -> int:
         """The node of one n-gram given by ids; 0 when it is not there (or empty)."""
@@ -133,6 +170,20 @@ class Counts:
             last = slices[-1]
             slices.append(slice(int(self.trie.first[last.start]), int(self.trie.first[last.stop])))
         return slices
+
+    def settings(self) -> dict[str, Any]:
+        """What a folder keeps beside the arrays."""
+        return {
+            "edge": self.edge,
+            "levels": list(self.trie.levels),
+            "sentences": self.sentences,
+            "cut_off": list(self.cut_off),
+        }
+
+    def arrays(self) -> dict[str, Ids | Frequencies]:
+        """The arrays by the names they have on disk."""
+        trie = self.trie
+        return {"words": trie.words, "first": trie.first, "suffix": trie.suffix, "frequencies": self.frequencies}
 
     def with_frequencies(self, frequencies: Frequencies) -> Counts:
         """The same n-grams with other frequencies; the trie is shared."""

@@ -60,8 +60,9 @@ def walk(
 ) -> tuple[int, int]:  # fmt: skip
     """Context node (NONE if unseen) and n-gram node (0 if unseen) of every order at every position of a text.
 
-    `<s>` sets the context to `start_node` and has no n-gram of its own. The context before the first position is `state`,
-    an n-gram of `depth` words; the one after the last is returned.
+    `<s>` sets the context to `start_node` and has no n-gram of its own; NONE empties the context, so that windows cut out
+    of texts can be walked one after the other. The context before the first position is `state`, an n-gram of `depth`
+    words; the one after the last is returned.
     """
     for t in range(len(ids)):
         word = np.int64(ids[t])
@@ -69,6 +70,9 @@ def walk(
             contexts_TN[t, n], nodes_TN[t, n] = NONE, 0
         if word == start:
             state, depth = start_node, start_depth
+            continue
+        if word > start:
+            state, depth = 0, 0
             continue
         context = state
         for n in range(depth, -1, -1):

@@ -48,7 +48,7 @@ def _bar(bar: Bar, longest: float, *, best: bool) -> str:
     shown = bar.shown or (f"{bar.value:.1f}" if math.isfinite(bar.value) else "∞")
     return (
         f'<li{BEST if best else ""}><span class="name">{html.escape(bar.label)}</span>'
-        f'<span class="length"><span class="bar" style="flex-basis:{100 * share:.2f}%"></span>'
+        f'<span class="length"><span class="bar" style="--share:{share:.4f}"></span>'
         f'<span class="value">{html.escape(shown)}</span></span></li>\n'
     )
 
@@ -84,7 +84,8 @@ def _axes(x_label: str, y_label: str) -> str:
     across, down = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
     return (
         f'<text class="axis" x="{across}" y="{HEIGHT - 8}" text-anchor="middle">{html.escape(x_label)}</text>\n'
-        f'<text class="axis" transform="translate(16 {down}) rotate(-90)" text-anchor="middle">{html.escape(y_label)}</text>\n'
+        f'<text class="axis" transform="translate(16 {down}) rotate(-90)" text-anchor="middle">'
+        f"{html.escape(y_label)}</text>\n"
     )
 
 
@@ -134,7 +135,8 @@ def ticks(values: Sequence[float]) -> list[float]:
     """Four to eight round numbers around the values; at least two, also for no value or a single one."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     if high - low < 1e-9 * max(1.0, abs(high)):
-        low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
+        room = 0.5 * abs(low) if abs(low) > 1e-6 else 0.5
+        low, high = low - room, high + room
     rough = (high - low) / 5
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 BOILERPLATE = frozenset("copyright copyrighted disclaims hereby liable warranties warranty".split())
+PUNCTUATION = frozenset(". , ; : ? ! ( ) -- ...".split())
 MIN_TOKENS, MAX_TOKENS = 5, 80
 FUNCTION_WORDS = frozenset(
     "a an and any are as at be been but by can for from has have if in into is it its may must no not of on or "
@@ -98,7 +99,8 @@ def is_prose(tokens: list[str]) -> bool:
     words = [token for token in tokens if WORD.fullmatch(token)]
     return (
         MIN_TOKENS <= len(tokens) <= MAX_TOKENS
-        and len(words) >= 0.7 * len(tokens)
+        and len(words) >= 0.75 * sum(token not in PUNCTUATION for token in tokens)
+        and len(words) >= 0.6 * len(tokens)
         and sum(word in FUNCTION_WORDS for word in words) >= max(1, len(words) // 12)
         and tokens[0][0].isalpha()
         and BOILERPLATE.isdisjoint(words)

@@ -20,7 +20,8 @@ from modlm.arrays import Floats, Ids, Ints
 from modlm.errors import InputError
 from modlm.formats.arpa_checks import check_ngrams
 from modlm.formats.arpa_errors import number_error, positive_error, row_error
-from modlm.formats.arpa_header import check_size, expect_end, expect_section, read_counts, shown
+from modlm.formats.arpa_header import check_size, expect_end, expect_section, read_announced, shown
+from modlm.formats.arpa_writer import ArpaRows, ArpaSection
 from modlm.formats.lines import Lines, open_lines
 from modlm.progress import Progress, progress
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
@@ -71,6 +72,13 @@ class ArpaTables:
         """The highest order n."""
         return len(self.orders)
 
+    def sections(self) -> list[ArpaSection]:
+        """The tables as `write_arpa` takes them."""
+        return [
+            ArpaSection(len(rows), [ArpaRows(rows.ngrams, rows.log10_probs, rows.log10_backoffs if below else None)])
+            for below, rows in zip(range(self.max_order - 1, -1, -1), self.orders, strict=True)
+        ]
+
 
 def read_arpa(path: str | Path, *, check: bool = True) -> ArpaTables:
     """The tables of an ARPA file, plain or compressed.
@@ -98,7 +106,7 @@ class _Reader:
 
     def read(self) -> ArpaTables:
         lines = self.lines
-        self.counts = read_counts(lines)
+        self.counts = read_announced(lines)
         if lines.size is not None:
             check_size(lines, self.counts, lines.size)
         unigrams = self._section(1)
@@ -175,7 +183,7 @@ class _Reader:
         if line.strip():
             raise self.lines.fail(
                 rf"{shown(line.strip())} after {section.row:,} rows of \{section.order}-grams:, but {section.count:,} "
-                f"are announced. Correct 'ngram {section.order}={section.count}', or find out where the others were lost.",
+                f"are announced. Correct 'ngram {section.order}={section.count}', or find where the others were lost.",
                 line=self.lines.line - 1,
             )
 

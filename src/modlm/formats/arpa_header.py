@@ -29,7 +29,7 @@ def shown(found: bytes) -> str:
     return "'" + (text if len(text) <= 60 else text[:57] + "...") + "'"
 
 
-def read_counts(lines: Lines) -> list[int]:
+def read_announced(lines: Lines) -> list[int]:
     """The announced number of n-grams of each order, from 1 up; the lines are left at the first section mark."""
     _find_data(lines)
     counts: dict[int, int] = {}
@@ -126,7 +126,7 @@ def expect_section(lines: Lines, order: int, counts: list[int]) -> None:
     match = SECTION_MARK.fullmatch(line)
     if match is not None and int(match[1]) == order:
         return
-    raise lines.fail(f"{_not_expected(line, order, counts)}", line=lines.line - 1)
+    raise lines.fail(_not_expected(line, order, counts), line=lines.line - 1)
 
 
 def expect_end(lines: Lines, counts: list[int]) -> None:

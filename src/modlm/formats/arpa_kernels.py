@@ -138,7 +138,7 @@ def read_ngrams(
             index = find_word(text, first, last, hashes[position + 1], blob, offsets, table)
             if index < 0:
                 return at, row, before, UNKNOWN_WORD, first, last
-            word = np.int64(id_of[index])
+            word = int(id_of[index])
             if word == start_id and previous != start_id:
                 return at, row, before, START_INSIDE, first, last
             ngrams[row, position] = word

@@ -44,7 +44,7 @@ def read_decimal(text: Bytes, start: int, end: int) -> tuple[float, int]:
     seen_digit = False
     seen_point = False
     while at < end:
-        byte = np.int64(text[at])
+        byte = int(text[at])
         if 48 <= byte <= 57:
             seen_digit = True
             if digits > 0 or byte != 48:
@@ -72,7 +72,7 @@ def read_decimal(text: Bytes, start: int, end: int) -> tuple[float, int]:
             return 0.0, NO_NUMBER
         power = 0
         while at < end:
-            byte = np.int64(text[at])
+            byte = int(text[at])
             if byte < 48 or byte > 57:
                 return 0.0, NO_NUMBER
             power = min(power * 10 + (byte - 48), 100_000)
@@ -89,7 +89,7 @@ def read_decimal(text: Bytes, start: int, end: int) -> tuple[float, int]:
 @kernel
 def _reads_back(mantissa: int, scale: int, value: np.float32) -> bool:
     decimal = float(mantissa) / POWERS[scale] if scale >= 0 else float(mantissa) * POWERS[-scale]
-    return np.float32(decimal) == value
+    return bool(np.float32(decimal) == value)
 
 
 @kernel

@@ -19,6 +19,8 @@ from modlm.counts.trie import ROOT, Trie
 from modlm.smoothing.smoother import Estimates
 
 CHUNK = 1 << 18  # contexts estimated at a time: three temporary floats each
+LANES = 64  # stretches of a text walked side by side in each thread
+ONE_THREAD = 20_000  # words of a text below which a second thread does not pay
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,26 +47,29 @@ class Compiled:
         from modlm.model.compiled_kernels import score_text
 
         out = np.empty(len(ids))
-        starts = np.flatnonzero(ids == self.vocab_size)
-        bounds = np.append(starts, len(ids)).astype(np.int64)
-        if len(starts) == 0 or starts[0] != 0:
-            bounds = np.insert(bounds, 0, 0)
-        sentences = len(bounds) - 1
-        parts = 1 if len(ids) < 10_000 else threads(workers)
+        parts = 1 if len(ids) < ONE_THREAD else threads(workers)
+        cuts = self._cuts(ids, parts * LANES)
         tasks = [
-            partial(score_text, *self.arrays, ids, self.vocab_size, self.start, bounds, low, high, out)
-            for low, high in even_ranges(sentences, parts)
+            partial(score_text, *self.arrays, ids, self.vocab_size, self.start, cuts[part * LANES : (part + 1) * LANES + 1], out)
+            for part in range(parts)
         ]
         in_parallel(tasks, workers=workers)
         return out
 
-    def advance(self, states: Ints, words: Ids) -> tuple[Ints, Floats]:
-        """The states after one more word each, and the probability of that word."""
+    def _cuts(self, ids: Ids, pieces: int) -> Ints:
+        """Where to cut a text into pieces of whole sentences, of about the same length; some may be empty."""
+        starts = np.flatnonzero(ids == self.vocab_size)
+        places = np.searchsorted(starts, np.linspace(0, len(ids), pieces + 1)[1:-1])
+        return np.concatenate(([0], np.append(starts, len(ids))[places], [len(ids)])).astype(np.int64)
+
+    def advance(self, states: Ints, words: Ids) -> tuple[Ints, Ints, Floats]:
+        """The states after one more word each, the n-grams found, and the probability of the word."""
         from modlm.model.compiled_kernels import advance
 
-        new_states, out = np.empty(len(states), dtype=np.int64), np.empty(len(states))
-        advance(*self.arrays, self.vocab_size, self.start, states, words, new_states, out)
-        return new_states, out
+        new_states, nodes = np.empty((2, len(states)), dtype=np.int64)
+        out = np.empty(len(states))
+        advance(*self.arrays, self.vocab_size, self.start, states, words, new_states, nodes, out)
+        return new_states, nodes, out
 
     def distributions(self, states: Ints, out_BJ: AnyFloats | None = None) -> AnyFloats:
         """P of every word after each state, in the precision of the model; fills `out_BJ` when given."""

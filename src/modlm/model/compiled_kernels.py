@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from modlm.arrays import AnyFloats, Floats, Ids, Ints, kernel
-from modlm.counts.trie_kernels import find
 
-LANES = 32  # sentences walked side by side, so that their cache misses overlap
+ONE, NOT_FOUND = np.uint64(1), np.uint64(0)
+WINDOW = 64  # followers compared at once, four cache lines
+UNSIGNED_WINDOW = np.uint64(WINDOW)
 
 
 @kernel
@@ -54,90 +55,134 @@ def pruned_sums(
 
 
 @kernel
-def resting_place(first: Ids, suffix: Ids, node: int) -> int:
-    """The longest suffix of an n-gram, itself included, that something follows: the state after it."""
-    while node != 0:
-        if node + 1 < len(first) and first[node] < first[node + 1]:
-            return node
-        shorter = np.int64(suffix[node])
-        if shorter >= node:
-            return 0
-        node = shorter
-    return 0
+def find(words: Ids, low: np.uint64, high: np.uint64, word: np.uint32) -> np.uint64:
+    """The node in low..high-1 whose word it is, or 0: halving down to WINDOW nodes, then one look at all of those.
+
+    The look has a fixed length and no branch inside, so it compiles to a few vector instructions, and most contexts have
+    so few followers that it is all that happens. Unsigned numbers spare numba's test for negative indices.
+    """
+    size = high - low
+    while size > UNSIGNED_WINDOW:
+        half = size >> ONE
+        middle = low + half
+        low = middle if words[middle] <= word else low
+        size -= half
+    if low + UNSIGNED_WINDOW <= np.uint64(len(words)):
+        place = np.uint32(0)
+        limit = np.uint32(size)
+        for i in range(WINDOW):
+            here = np.uint32(np.uint32(i) + np.uint32(1))
+            place = max(place, here if (words[low + np.uint64(i)] == word) & (here <= limit) else np.uint32(0))
+        return low + np.uint64(place) - ONE if place else NOT_FOUND
+    for i in range(size):
+        if words[low + np.uint64(i)] == word:
+            return low + np.uint64(i)
+    return NOT_FOUND
 
 
 @kernel
-def step(
-    words: Ids, first: Ids, suffix: Ids, probs: AnyFloats, backoffs: AnyFloats, context: int, word: int
-) -> tuple[float, int]:  # fmt: skip
-    """P(word | context) and the node of the longest n-gram found."""
+def follower(words: Ids, first: Ids, context: np.uint64, word: np.uint32) -> np.uint64:
+    """The node of a word after a context, or 0."""
+    low, high = np.uint64(first[context]), min(np.uint64(first[context + ONE]), np.uint64(len(words)))
+    return find(words, low, high, word) if low < high else NOT_FOUND
+
+
+@kernel
+def shorter(suffix: Ids, node: np.uint64) -> np.uint64:
+    """The context one step down, always a smaller node."""
+    below = np.uint64(suffix[node])
+    return below if below < node else NOT_FOUND
+
+
+@kernel
+def resting_place(first: Ids, suffix: Ids, node: np.uint64) -> np.uint64:
+    """The longest suffix of an n-gram, itself included, that something follows: the state after it."""
+    contexts = np.uint64(len(first) - 1)
+    while node != NOT_FOUND and (node >= contexts or first[node] == first[node + ONE]):
+        node = shorter(suffix, node)
+    return node
+
+
+@kernel
+def longest(
+    words: Ids, first: Ids, suffix: Ids, backoffs: AnyFloats, context: np.uint64, word: np.uint32
+) -> tuple[np.uint64, float]:  # fmt: skip
+    """The longest n-gram that ends in the word, and the product of the backoffs on the way to it."""
     weight = 1.0
-    while context != 0:
-        node = find(words, np.int64(first[context]), min(np.int64(first[context + 1]), len(words)), word)
-        if node != 0:
-            return weight * probs[node], node
+    while context != NOT_FOUND:
+        node = follower(words, first, context, word)
+        if node != NOT_FOUND:
+            return node, weight
         weight *= backoffs[context]
-        shorter = np.int64(suffix[context])
-        if shorter >= context:
-            break
-        context = shorter
-    return weight * probs[1 + word], 1 + word
+        context = shorter(suffix, context)
+    return ONE + np.uint64(word), weight
 
 
 @kernel
 def score_text(
     words: Ids, first: Ids, suffix: Ids, probs: AnyFloats, backoffs: AnyFloats, ids: Ids, start: int, start_state: int,
-    bounds: Ints, low: int, high: int, out: Floats,
+    lanes: Ints, out: Floats,
 ) -> None:  # fmt: skip
-    """P of every word of the sentences low..high-1 (1 at each `<s>`); sentences are walked side by side.
+    """P of every word of a text, 1 at each `<s>`; the stretches between `lanes` are walked side by side.
 
-    Lanes hold one sentence each; a finished lane takes the next one. So the searches of neighbouring iterations do not
-    depend on one another and the processor keeps several memory reads under way.
+    Each round takes every lane one search further. The searches of a round do not depend on one another, so the processor
+    has many memory reads under way at once; walking one sentence to its end would wait for each.
     """
-    lanes = min(LANES, high - low)
-    place, stop, state = np.empty(lanes, np.int64), np.empty(lanes, np.int64), np.empty(lanes, np.int64)
-    following = low
-    active = 0
-    for _ in range(lanes):
-        place[active], stop[active], state[active] = bounds[following], bounds[following + 1], 0
-        following += 1
-        active += 1
-    while active > 0:
-        lane = 0
+    place, stop = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.uint64)
+    context, weight = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.float64)
+    active = np.uint64(0)
+    for lane in range(len(lanes) - 1):
+        if lanes[lane] < lanes[lane + 1]:
+            place[active], stop[active] = lanes[lane], lanes[lane + 1]
+            context[active], weight[active] = 0, 1.0
+            active += ONE
+    while active > NOT_FOUND:
+        lane = np.uint64(0)
         while lane < active:
             t = place[lane]
             if t >= stop[lane]:
-                if following < high:
-                    place[lane], stop[lane] = bounds[following], bounds[following + 1]
-                    following += 1
-                else:
-                    active -= 1
-                    place[lane], stop[lane], state[lane] = place[active], stop[active], state[active]
+                active -= ONE
+                place[lane], stop[lane] = place[active], stop[active]
+                context[lane], weight[lane] = context[active], weight[active]
                 continue
-            word = np.int64(ids[t])
+            word = ids[t]
             if word == start:
                 out[t] = 1.0
-                state[lane] = start_state
-            else:
-                probability, node = step(words, first, suffix, probs, backoffs, state[lane], word)
-                out[t] = probability
-                state[lane] = resting_place(first, suffix, node)
-            place[lane] = t + 1
-            lane += 1
+                context[lane], place[lane] = start_state, t + ONE
+                lane += ONE
+                continue
+            here = context[lane]
+            node = ONE + np.uint64(word)
+            if here != NOT_FOUND:
+                node = follower(words, first, here, word)
+                if node == NOT_FOUND:
+                    weight[lane] *= backoffs[here]
+                    context[lane] = shorter(suffix, here)
+                    lane += ONE
+                    continue
+            out[t] = weight[lane] * probs[node]
+            context[lane] = resting_place(first, suffix, node)
+            weight[lane], place[lane] = 1.0, t + ONE
+            lane += ONE
 
 
 @kernel
 def advance(
     words: Ids, first: Ids, suffix: Ids, probs: AnyFloats, backoffs: AnyFloats, start: int, start_state: int,
-    states: Ints, next_words: Ids, new_states: Ints, out: Floats,
+    states: Ints, next_words: Ids, new_states: Ints, nodes: Ints, out: Floats,
 ) -> None:  # fmt: skip
-    """P of one word after each state, and the states after it; `<s>` begins a sentence anew."""
+    """P of one word after each state, the n-gram it was found as, and the states after it.
+
+    `<s>` begins a sentence anew, NOTHING empties the context; neither has a probability to speak of (1).
+    """
     for i in range(len(states)):
-        if next_words[i] == start:
-            out[i], new_states[i] = 1.0, start_state
-        else:
-            out[i], node = step(words, first, suffix, probs, backoffs, states[i], np.int64(next_words[i]))
-            new_states[i] = resting_place(first, suffix, node)
+        word = next_words[i]
+        if word >= start:
+            out[i], nodes[i], new_states[i] = 1.0, 0, start_state if word == start else 0
+            continue
+        node, weight = longest(words, first, suffix, backoffs, np.uint64(states[i]), word)
+        out[i], nodes[i] = weight * probs[node], node
+        new_states[i] = resting_place(first, suffix, node)
 
 
 @kernel
@@ -153,10 +198,7 @@ def distribution(
         chain[depth] = context
         weight[depth + 1] = weight[depth] * backoffs[context]
         depth += 1
-        shorter = np.int64(suffix[context])
-        if shorter >= context:
-            break
-        context = shorter
+        context = np.int64(shorter(suffix, np.uint64(context)))
     scale = out.dtype.type(weight[depth])
     for word in range(len(out)):
         out[word] = scale * probs[1 + word]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from modlm.arrays import Floats, Ints
 from modlm.smoothing.absolute import Absolute
 from modlm.smoothing.discounts import KATZ, katz_discounts
@@ -24,3 +26,11 @@ class GoodTuring(Absolute):
     def discounts(self, counts_of_counts: Ints) -> tuple[Floats, str]:
         """r - r* for counts up to five."""
         return katz_discounts(counts_of_counts)
+
+    def fallback(self, total: Floats, followers: Floats, kept: Floats) -> Floats:
+        """1 - kept / total; a context whose counts are all too large to be discounted falls through once in total + 1.
+
+        Without that, whatever did not follow such a context would be impossible. SRILM adds the same one to the total.
+        """
+        taken = total - kept
+        return np.where(taken > 1e-9 * total, taken / total, 1.0 / (total + 1.0))

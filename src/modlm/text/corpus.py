@@ -1,37 +1,36 @@
 """A text as ids: one flat array `<s> w ... </s> <s> ...` with its vocabulary, in memory or memory-mapped in a folder.
 
-Text comes in, from files or as sentences; ids go out. When no vocabulary is given it is made in the same pass: words get
-provisional ids as they are first seen, and final ones when all counts are known. An empty line is a sentence without
-words, `<s> </s>`, as it is for KenLM.
+Text comes in, from files or as sentences; ids go out. When no vocabulary is given it is made in the same pass. An empty
+line is a sentence without words, `<s> </s>`, as it is for KenLM.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, overload
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints, threads
-from modlm.errors import ConfigError, InputError
+from modlm.arrays import Ids, Ints
+from modlm.errors import ConfigError
 from modlm.files import new_folder
-from modlm.text.corpus_folder import CorpusRecord, check_ids, read_folder, write_folder
-from modlm.text.encoding import TextRules, VocabularyEncoder, encoded
+from modlm.text.corpus_folder import IDS, PIECE, Numbers, Verify, check_ids, read_folder, write_record
+from modlm.text.encoding import TextRules
 from modlm.text.id_store import FileStore, IdStore, MemoryStore
-from modlm.text.sources import BLOCK_BYTES, Files, Sentences, Text, source_of
+from modlm.text.reading import Reading, TextReader, WordLimits
+from modlm.text.sources import BLOCK_BYTES, Text, source_of
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
-from modlm.text.word_table import WordTable, merged
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Sentences as ids. Slices are corpora that share the ids."""
+    """Sentences as ids. `len` is the number of sentences; slices are corpora that share the ids."""
 
     ids: Ids
-    """`<s> w ... </s>` for each sentence."""
+    """`<s> w ... </s>` for each sentence, one behind the other."""
     vocabulary: Vocabulary
     sentences: int
     unknown: int
@@ -54,20 +53,98 @@ class Corpus:
     ) -> Corpus:
         """The ids of a text: files, standard input ("-") or sentences, as `sources.Text` says.
 
-        Without a vocabulary, the words of the text are the vocabulary, as far as `max_words` (ordinary words) and
+        Without a vocabulary, the words of the text become the vocabulary as far as `max_words` (ordinary words) and
         `min_count` let them. `unknown_name` and `encoding_errors` are explained at `TextRules`. With a `folder` the ids
-        are written there as they come, and memory does not limit the text.
+        are written there as they come, so that memory does not limit the text.
         """
-        rules = TextRules(unknown_name=unknown_name, encoding_errors=encoding_errors)
         limits = WordLimits(max_words=max_words, min_count=min_count)
         if vocabulary is not None and limits != WordLimits():
-            raise ConfigError("max_words and min_count choose the words of a new vocabulary, but one was given already.")
-        encoding = _Pass(source_of(text), rules, threads(workers), block_bytes)
+            raise ConfigError("max_words and min_count choose words for a new vocabulary, but one was given already.")
+        rules = TextRules(unknown_name=unknown_name, encoding_errors=encoding_errors)
+        reader = TextReader(source=source_of(text), rules=rules, workers=workers, block_bytes=block_bytes)
+
+        def read(store: IdStore) -> Reading:
+            return reader.encode(vocabulary, store) if vocabulary is not None else reader.collect(limits, store)
+
         if folder is None:
-            store = MemoryStore()
-            return encoding.encode(vocabulary, store) if vocabulary else encoding.collect(limits, store)
-        with new_folder(folder, overwrite=overwrite) as place:
-            with FileStore(place / "ids.npy") as store:
-                corpus = encoding.encode(vocabulary, store) if vocabulary else encoding.collect(limits, store)
-            write_folder(place, corpus)
+            return cls._of(read(MemoryStore()))
+        with new_folder(Path(folder), overwrite=overwrite) as place:
+            with FileStore(place / IDS) as store:
+                corpus = cls._of(read(store))
+            corpus._write_record(place)
         return cls.open(folder, verify="fast")
+
+    @classmethod
+    def _of(cls, reading: Reading) -> Corpus:
+        return cls(reading.ids, reading.vocabulary, reading.sentences, reading.unknown)
+
+    @classmethod
+    def from_ids(cls, ids: Ids, vocabulary: Vocabulary) -> Corpus:
+        """From ids that are `<s> w ... </s>` again and again; they are checked, and shared."""
+        ids = np.asarray(ids, np.uint32)
+        numbers = check_ids(ids, vocabulary)
+        return cls(ids, vocabulary, numbers.sentences, numbers.unknown)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], *, verify: Verify = "full") -> Corpus:
+        """A corpus from its folder, memory-mapped.
+
+        Sizes and vocabulary are always checked; "full" looks at every id too, since a wrong one leads kernels astray.
+        """
+        ids, vocabulary, numbers = read_folder(Path(folder), verify=verify)
+        return cls(ids, vocabulary, numbers.sentences, numbers.unknown)
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the corpus to a folder."""
+        with new_folder(Path(folder), overwrite=overwrite) as place:
+            np.save(place / IDS, self.ids)
+            self._write_record(place)
+
+    def _write_record(self, place: Path) -> None:
+        write_record(place, self.ids, self.vocabulary, Numbers(self.sentences, self.unknown))
+
+    @property
+    def words(self) -> int:
+        """Words without boundaries; predictions are `words + sentences`."""
+        return len(self.ids) - 2 * self.sentences
+
+    def __len__(self) -> int:
+        return self.sentences
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where each sentence begins, and behind them the length of `ids`."""
+        starts = np.empty(self.sentences + 1, np.int64)
+        found = 0
+        for at in range(0, len(self.ids), PIECE):
+            places = np.flatnonzero(self.ids[at : at + PIECE] == self.vocabulary.start)
+            starts[found : found + len(places)] = places + at
+            found += len(places)
+        starts[found:] = len(self.ids)
+        return starts
+
+    def __getitem__(self, sentences: slice) -> Corpus:
+        first, after, step = sentences.indices(self.sentences)
+        if step != 1:
+            raise ConfigError(f"Slices of a corpus take neighbouring sentences, but the step is {step}.")
+        after = max(first, after)
+        ids = self.ids[self.starts[first] : self.starts[after]]
+        return Corpus(ids, self.vocabulary, after - first, int(np.count_nonzero(ids == UNKNOWN)))
+
+    def __iter__(self) -> Iterator[Ids]:
+        """The ids of each sentence, with its boundaries."""
+        for start, end in zip(self.starts, self.starts[1:], strict=False):
+            yield self.ids[start:end]
+
+    def folds(self, count: int) -> list[Corpus]:
+        """Neighbouring parts of ceil(sentences / count) sentences, as `split -l` cuts; the last may be shorter.
+
+        There are fewer parts than asked for when so many are filled already.
+        """
+        if count < 1:
+            raise ConfigError(f"The number of folds must be at least 1, but is {count}.")
+        length = max(1, -(-self.sentences // count))
+        return [self[first : first + length] for first in range(0, self.sentences, length)]
+
+    def __repr__(self) -> str:
+        return f"Corpus({self.sentences:,} sentences, {self.words:,} words, {self.unknown:,} unknown)"

@@ -76,6 +76,11 @@ class VocabularyEncoder:
         return status, int(self.state[AT]), int(self.state[WROTE]), int(self.state[UNKNOWNS])
 
 
+def padded(sentence: str) -> Bytes:
+    """A sentence as the kernel `encode_sentence` takes it; its `size` is the length without PADDING."""
+    return np.frombuffer(bytearray(sentence + "\n" + "\0" * PADDING, "utf-8"), np.uint8)
+
+
 def encode_blocks(
     text: Text,
     vocabulary: Vocabulary,
@@ -158,22 +163,20 @@ class _Lane:
         self.out: Ids = np.empty(0, np.uint32)
 
     def run(self, block: Block) -> Encoded | Fault:
-        data, size = block.data, block.size
-        if not data.isascii():
-            fault = _utf8_fault(block)
-            if fault and self.rules.encoding_errors == "strict":
-                return fault
-            if fault:
-                data = bytearray(data[:size].decode("utf-8", "replace").encode())
-                size = len(data)
-                data.extend(bytes(PADDING))
-        return self._encode(data, size)
+        bad = None if block.data.isascii() else _invalid_utf8(block)
+        if bad is None:
+            return self._encode(block.data, block.size)
+        if self.rules.encoding_errors == "replace":
+            repaired = block.data[: block.size].decode("utf-8", "replace").encode()
+            return self._encode(bytearray(repaired + bytes(PADDING)), len(repaired))
+        before = self._encode(block.data, block.data.rfind(b"\n", 0, bad) + 1)
+        return before if isinstance(before, Fault) else _utf8_fault(block, bad)
 
     def _encode(self, data: bytearray, size: int) -> Encoded | Fault:
         from modlm.text.text_kernels import DONE
 
         lines = data.count(b"\n", 0, size)
-        room = size // 2 + 2 * lines  # every word has a byte and something behind it
+        room = size // 2 + 2 * lines + 1  # every word has a byte and something behind it; one more for no text at all
         if len(self.out) < room:
             self.out = np.empty(room, np.uint32)
         status, at, wrote, unknown = self.encoder.encode(
@@ -184,19 +187,23 @@ class _Lane:
         return Fault(data.count(b"\n", 0, at) + 1, _reserved_message(data, at))
 
 
-def _utf8_fault(block: Block) -> Fault | None:
+def _invalid_utf8(block: Block) -> int | None:
+    """Where the first byte stands that is not UTF-8."""
     try:
         with memoryview(block.data) as view:
             str(view[: block.size], "utf-8")
     except UnicodeDecodeError as error:
-        at = error.start
-        column = at - block.data.rfind(b"\n", 0, at)
-        return Fault(
-            block.data.count(b"\n", 0, at) + 1,
-            f"byte {column} of the line (0x{block.data[at]:02x}, byte {block.offset + at + 1} of the text) is not valid "
-            f'UTF-8. Convert the text to UTF-8, or have such bytes replaced with encoding_errors = "replace".',
-        )
+        return error.start
     return None
+
+
+def _utf8_fault(block: Block, at: int) -> Fault:
+    column = at - block.data.rfind(b"\n", 0, at)
+    return Fault(
+        block.data.count(b"\n", 0, at) + 1,
+        f"byte {column} of the line (0x{block.data[at]:02x}, byte {block.offset + at + 1} of the text) is not valid "
+        f'UTF-8. Convert the text to UTF-8, or have such bytes replaced with encoding_errors = "replace".',
+    )
 
 
 def _reserved_message(data: bytearray, at: int) -> str:

@@ -1,6 +1,6 @@
-"""Where the ids of a text gather while it is read: in memory, or in an `.npy` file that outgrows memory.
+"""Where the ids of a text gather while it is read: in memory, in an `.npy` file that outgrows memory, or nowhere.
 
-Both take arrays one after the other and give one array in the end, on the way to which each part may be translated to
+All take arrays one after the other and give one array in the end, on the way to which each part may be translated to
 its final ids.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +24,17 @@ class IdStore(Protocol):
 
     def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
         """All parts as one array; with a mapping for each part, its ids are looked up there first."""
+
+
+class NoStore:
+    """Keeps nothing, for those who want only the words."""
+
+    def append(self, ids: Ids) -> None:
+        """Forget the part."""
+
+    def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
+        """An empty array."""
+        return np.empty(0, np.uint32)
 
 
 class MemoryStore:
@@ -62,8 +74,16 @@ class FileStore:
         self.file = path.open("wb")
         self._write_header()
 
+    def __enter__(self) -> FileStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.file.close()
+
     def _write_header(self) -> None:
-        # numpy leaves room for the length to grow, so the header keeps its size
+        # numpy leaves room for the length to grow, so that the header keeps its size
         self.file.seek(0)
         header = {"descr": "<u4", "fortran_order": False, "shape": (self.bounds[-1],)}
         np.lib.format.write_array_header_1_0(self.file, header)
@@ -77,13 +97,10 @@ class FileStore:
         """All parts as one memory-mapped array, translated in place."""
         self._write_header()
         self.file.close()
-        if not mappings:
-            return np.asarray(np.load(self.path, mmap_mode="r"))
-        whole = np.load(self.path, mmap_mode="r+")
-        for mapping, start, end in zip(mappings, self.bounds, self.bounds[1:], strict=False):
+        whole: Ids = np.load(self.path, mmap_mode="r+" if mappings else "r")
+        for mapping, start, end in zip(mappings or (), self.bounds, self.bounds[1:], strict=False):
             _translate(whole[start:end], mapping, whole[start:end])
-        whole.flush()
-        return np.asarray(whole)
+        return whole
 
 
 def _translate(ids: Ids, mapping: Ids, out: Ids) -> None:

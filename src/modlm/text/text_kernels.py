@@ -24,7 +24,7 @@ PADDING = 8
 """Bytes that must be readable behind a text or a blob."""
 
 DONE, RESERVED, NO_UNKNOWN, FULL = 0, 1, 2, 3
-"""How a loop over a block ended: at its end, at a boundary name, at `<unk>` where that is forbidden, for lack of room."""
+"""How a loop ended: at the end of the text, at a boundary name, at `<unk>` where it is forbidden, for lack of room."""
 
 AT, WROTE, UNKNOWNS, TYPES, FILLED, WANTED = 0, 1, 2, 3, 4, 5
 STATE = 6
@@ -69,8 +69,8 @@ def is_space(byte: int) -> bool:
 def scan_word(data: Bytes, position: int) -> tuple[int, np.uint64]:
     """Where the word at `position` ends, and its hash; the end is `position` itself when no word is there.
 
-    The first byte below 0x21 is found eight bytes at a time. Control characters that are no white space belong to words:
-    they are rare, and the word is then walked byte by byte.
+    The first byte below 0x21 is found eight bytes at a time. Control characters that are no white space belong to
+    words; they are rare, and such a word is walked byte by byte.
     """
     end = position
     hashed = MULTIPLIER
@@ -166,23 +166,46 @@ def build_table(blob: Bytes, offsets: Ints, table: Table) -> tuple[int, int]:
 
 
 @kernel
-def encode_sentence(data: Bytes, size: int, blob: Bytes, offsets: Ints, table: Table, out: Ids) -> int:
+def word_id(
+    data: Bytes,
+    start: int,
+    end: int,
+    hashed: np.uint64,
+    blob: Bytes,
+    offsets: Ints,
+    table: Table,
+    unknown_name: bool,
+) -> int:
+    """The id of data[start:end], 0 when it is unknown; -RESERVED or -NO_UNKNOWN when it may not stand in a text."""
+    word = find_word(data, start, end, hashed, blob, offsets, table)
+    if word > 1:
+        return word
+    if word == 1 or (word < 0 and end - start == 3 and hashed == mix(MULTIPLIER, START_WORD)):
+        return -RESERVED
+    return 0 if word < 0 or unknown_name else -NO_UNKNOWN
+
+
+@kernel
+def encode_sentence(
+    data: Bytes, size: int, blob: Bytes, offsets: Ints, table: Table, unknown_name: bool, out: Ids
+) -> int:
     """Write the ids of the words of data[:size] to `out`, without boundaries, and return how many there are.
 
-    `data[size - 1]` must be white space, with eight readable bytes behind. Names `<unk>` and `</s>` get their ids, and
-    `<s>` is unknown. Negative: the text does not end as it must, or `out` is too short.
+    `data[size - 1]` must be white space, with PADDING readable bytes behind: see `encoding.padded`. Negative results:
+    -RESERVED, -NO_UNKNOWN, and -FULL when the data does not end as it must or `out` is too short (`size // 2` will do).
     """
-    if size == 0:
-        return 0
-    if len(data) < size + PADDING or not is_space(data[size - 1]):
-        return -1
+    if size < 1 or len(data) < size + PADDING or not is_space(data[size - 1]):
+        return -FULL
     position, wrote = 0, 0
     while position < size:
         end, hashed = scan_word(data, position)
         if end > position:
+            word = word_id(data, position, end, hashed, blob, offsets, table, unknown_name)
+            if word < 0:
+                return word
             if wrote == len(out):
-                return -1
-            out[wrote] = max(0, find_word(data, position, end, hashed, blob, offsets, table))
+                return -FULL
+            out[wrote] = word
             wrote += 1
         position = end + 1
     return wrote
@@ -207,15 +230,11 @@ def encode_lines(
     while position < size:
         end, hashed = scan_word(data, position)
         if end > position:
-            word = find_word(data, position, end, hashed, blob, offsets, table)
-            if word <= 1:
-                if word == 1 or (word < 0 and end - position == 3 and hashed == mix(MULTIPLIER, START_WORD)):
-                    status = RESERVED
+            word = word_id(data, position, end, hashed, blob, offsets, table, unknown_name)
+            if word <= 0:
+                if word < 0:
+                    status = -word
                     break
-                if word == 0 and not unknown_name:
-                    status = NO_UNKNOWN
-                    break
-                word = 0
                 unknowns += 1
             out[wrote] = word
             wrote += 1

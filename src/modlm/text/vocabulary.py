@@ -19,7 +19,7 @@ import numpy as np
 from modlm.arrays import Bytes, Ids, Ints
 from modlm.errors import VocabularyError
 from modlm.files import new_file
-from modlm.text.sources import PADDING, Text
+from modlm.text.sources import PADDING, Text, source_of
 from modlm.text.word_list import END_NAME, RESERVED, SPACE, START_NAME, UNKNOWN_NAME, read_words, words_as_lines
 
 if TYPE_CHECKING:
@@ -73,16 +73,14 @@ class Vocabulary:
 
         `max_words` counts ordinary words. The other arguments are those of `Corpus.from_text`.
         """
-        from modlm.text.corpus import collect_words
+        from modlm.text.encoding import TextRules
+        from modlm.text.id_store import NoStore
+        from modlm.text.reading import TextReader, WordLimits
 
-        return collect_words(
-            text,
-            max_words=max_words,
-            min_count=min_count,
-            unknown_name=unknown_name,
-            encoding_errors=encoding_errors,
-            workers=workers,
-        )
+        rules = TextRules(unknown_name=unknown_name, encoding_errors=encoding_errors)
+        limits = WordLimits(max_words=max_words, min_count=min_count)
+        reader = TextReader(source=source_of(text), rules=rules, workers=workers)
+        return reader.collect(limits, NoStore()).vocabulary
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -180,7 +178,7 @@ class Vocabulary:
     def _tables(self) -> tuple[Bytes, Ints, Table]:
         from modlm.text.text_kernels import build_table
 
-        blob = np.frombuffer(self._lines, np.uint8)
+        blob = np.frombuffer(bytearray(self._lines), np.uint8)  # writable, as are all blobs: one compiled form for all
         table = np.zeros(1 << (2 * len(self) - 1).bit_length(), np.uint64)
         first, second = build_table(blob, self._offsets, table)
         if second >= 0:

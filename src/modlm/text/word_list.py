@@ -26,20 +26,33 @@ SPACE = " \t\n\v\f\r\0"
 
 HEADER = f"{UNKNOWN_NAME}\n{END_NAME}\n".encode()
 _SPACE = re.compile(f"[{SPACE}]")
-_START_LINE = f"\n{START_NAME}\n".encode()
+_RESERVED_LINES = tuple(f"\n{name}\n".encode() for name in RESERVED)
 
 
 def words_as_lines(words: Iterable[str]) -> bytes:
     """The bytes of the vocabulary file with these ordinary words; reserved names in front are passed over."""
     ordinary = list(dropwhile(RESERVED.__contains__, words))
+    try:
+        lines = "".join(f"{word}\n" for word in ordinary)
+        data = HEADER + lines.encode()
+        distinct = set(ordinary)
+    except (UnicodeEncodeError, TypeError):
+        raise _wrong_word(ordinary) from None
+    strings = all(isinstance(word, str) for word in distinct)
+    if not strings or len(distinct) < len(ordinary) or lines.count("\n") > len(ordinary) or not _sound(data):
+        raise _wrong_word(ordinary)
+    return data
+
+
+def _wrong_word(words: list[str]) -> VocabularyError:
     seen: set[str] = set()
-    for place, word in enumerate(ordinary, start=1):
+    for place, word in enumerate(words, start=1):
         if problem := _problem(word):
-            raise VocabularyError(f"Word {place} of the vocabulary, {word!r:.60}, {problem}.")
+            return VocabularyError(f"Word {place} of the vocabulary, {word!r:.60}, {problem}.")
         if word in seen:
-            raise VocabularyError(f"The word {word!r:.60} is given twice. Every word has one id; leave one out.")
+            return VocabularyError(f"The word {word!r:.60} is given twice. Every word has one id; leave one out.")
         seen.add(word)
-    return HEADER + "".join(f"{word}\n" for word in ordinary).encode()
+    raise AssertionError("a good word list was called wrong")
 
 
 def _problem(word: object) -> str | None:
@@ -83,7 +96,9 @@ def _check_utf8(data: bytes, path: Path) -> None:
 
 
 def _sound(data: bytes) -> bool:
-    if not data.startswith(HEADER) or _START_LINE in data or any(ord(c) in data for c in SPACE if c != "\n"):
+    if not data.startswith(HEADER) or any(ord(space) in data for space in SPACE if space != "\n"):
+        return False
+    if any(data.find(line, len(HEADER) - 1) >= 0 for line in _RESERVED_LINES):
         return False
     line_ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
     return bool(np.diff(line_ends).min() > 1)

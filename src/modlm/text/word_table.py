@@ -6,9 +6,10 @@ count, ties by their UTF-8 bytes, so that neither threads nor blocks leave a tra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modlm.arrays import Bytes, Ids, Ints
 from modlm.text.sources import PADDING
@@ -19,24 +20,27 @@ if TYPE_CHECKING:
 
 PROVISIONAL = (UNKNOWN_NAME, END_NAME, START_NAME)
 FIRST_WORD = len(PROVISIONAL)
+WORDS = 1 << 15  # room in a new table; it grows
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class WordTable:
     """A growing hash table of words; the arrays are those of `text_kernels`."""
 
-    def __init__(self, words: int = 1 << 15) -> None:
+    def __init__(self) -> None:
         from modlm.text.text_kernels import FILLED, STATE, TYPES
 
         lines = "".join(f"{name}\n" for name in PROVISIONAL).encode()
-        self.blob: Bytes = np.zeros(16 * words, np.uint8)
+        self.blob: Bytes = np.zeros(8 * WORDS, np.uint8)
         self.blob[: len(lines)] = np.frombuffer(lines, np.uint8)
-        self.offsets: Ints = np.zeros(words + 1, np.int64)
+        self.offsets: Ints = np.zeros(WORDS + 1, np.int64)
         self.offsets[1 : FIRST_WORD + 1] = np.cumsum([len(name) + 1 for name in PROVISIONAL])
-        self.counts: Ints = np.zeros(words, np.int64)
+        self.counts: Ints = np.zeros(WORDS, np.int64)
         self.table: Table = np.zeros(0, np.uint64)
         self.state: Ints = np.zeros(STATE, np.int64)
         self.state[TYPES], self.state[FILLED] = FIRST_WORD, len(lines)
-        self._rebuild(words)
+        self._rebuild(WORDS)
 
     def __len__(self) -> int:
         from modlm.text.text_kernels import TYPES
@@ -102,7 +106,7 @@ class WordTable:
         return HEADER + lines.tobytes(), final, int(counts[final == 0].sum())
 
     def _sorted(self, words: Ints) -> Ints:
-        """By falling count, then by bytes: first eight of them at once, and Python for the words that agree in those."""
+        """By falling count, then by bytes: the first eight at once, and Python for the words that agree in those."""
         starts, lengths = self.offsets[words], self.offsets[words + 1] - self.offsets[words] - 1
         prefixes = np.zeros((len(words), 8), np.uint8)
         for i in range(8):
@@ -119,7 +123,7 @@ class WordTable:
         return words
 
 
-def _longer(array: Bytes | Ints, length: int) -> Bytes | Ints:
+def _longer(array: NDArray[Scalar], length: int) -> NDArray[Scalar]:
     longer = np.zeros(length, array.dtype)
     longer[: len(array)] = array
     return longer

@@ -1,0 +1,11 @@
+"""Columns of D, in blocks: n-gram orders, constants, and other language models."""
+
+from modlm.blocks.block import NOTHING, Block, ColumnLayout, Parts, Rows
+from modlm.blocks.constant import UniformBlock, UnknownBlock
+from modlm.blocks.ngram import NgramBlock
+
+CONSTANT_BLOCKS = {"uniform": UniformBlock, "unknown": UnknownBlock}
+
+__all__ = [
+    "CONSTANT_BLOCKS", "NOTHING", "Block", "ColumnLayout", "NgramBlock", "Parts", "Rows", "UniformBlock", "UnknownBlock",
+]  # fmt: skip

@@ -1,0 +1,116 @@
+"""Columns of D: what a block is, and the one place that knows what index k means.
+
+A block is a few neighbouring columns together with the features that tell when to trust them. It answers two questions,
+both in bulk: the row of D at every position of a text (with the features of its context), and whole columns after given
+contexts. Texts are flat ids, `<s> w … </s>` for each sentence. Windows are contexts cut out of a text, one a row, the
+nearest word last, filled up at the left with NOTHING.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from modlm.arrays import Floats, Ids
+
+NOTHING = 0xFFFFFFFF  # fills windows that are longer than the text before them
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """At every position t of a text: the probability of its word in each column, and the features of its context.
+
+    At `<s>`, which is never predicted, probabilities are 1 and features 0.
+    """
+
+    probs_TK: Floats
+    features_TF: Floats
+
+    @staticmethod
+    def joined(parts: Sequence[Rows]) -> Rows:
+        """The rows of several blocks side by side."""
+        return Rows(
+            np.concatenate([part.probs_TK for part in parts], axis=1),
+            np.concatenate([part.features_TF for part in parts], axis=1),
+        )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A block or mixer as data: settings, arrays and texts, as they stand in a model folder."""
+
+    settings: dict[str, Any]
+    arrays: Mapping[str, np.ndarray]
+    texts: Mapping[str, bytes]
+
+
+class Block(Protocol):
+    """Neighbouring columns of D."""
+
+    kind: ClassVar[str]
+    columns: tuple[str, ...]
+    """A label for each column."""
+    features: tuple[str, ...]
+    """A label for each feature."""
+    context_length: int
+    """How many words of context the columns look at."""
+
+    def rows(self, ids: Ids) -> Rows:
+        """Rows of D and features along a text."""
+        ...
+
+    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
+        """Whole columns (B, J, K) and features (B, F) after each window."""
+        ...
+
+    def parts(self) -> Parts:
+        """What a model folder keeps of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a block's columns and features stand among all."""
+
+    name: str
+    columns: slice
+    features: slice
+
+
+class ColumnLayout:
+    """Which columns and features of D belong to which block.
+
+    A column is called by its label, with the block's name before it where labels alone would be ambiguous.
+    """
+
+    def __init__(self, blocks: Mapping[str, Block]) -> None:
+        self.spans: dict[str, Span] = {}
+        labels = [label for block in blocks.values() for label in block.columns]
+        alone = len(set(labels)) == len(labels) and all(labels)
+        names: list[str] = []
+        column = feature = 0
+        for name, block in blocks.items():
+            self.spans[name] = Span(
+                name,
+                slice(column, column + len(block.columns)),
+                slice(feature, feature + len(block.features)),
+            )
+            names += [label if alone else f"{name}/{label}" if label else name for label in block.columns]
+            column, feature = column + len(block.columns), feature + len(block.features)
+        self.names = tuple(names)
+        self.features = feature
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def flattened(windows_BC: Ids, words_B: Ids) -> Ids:
+    """Windows and the word after each as one text in which every row begins with an empty context."""
+    flat = np.empty((len(windows_BC), windows_BC.shape[1] + 2), dtype=np.uint32)
+    flat[:, 0] = NOTHING
+    flat[:, 1:-1] = windows_BC
+    flat[:, -1] = words_B
+    return flat.ravel()

@@ -1,0 +1,68 @@
+"""The two columns that look at no context: every word alike, and all on the unknown word."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from modlm.arrays import Floats, Ids
+from modlm.blocks.block import Parts, Rows
+from modlm.text.vocabulary import UNKNOWN, Vocabulary
+
+
+class ConstantBlock:
+    """A column that is the same in every context; without features."""
+
+    kind: ClassVar[str] = ""
+    features: tuple[str, ...] = ()
+    context_length = 0
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.columns = (self.kind,)
+        self.column: Floats = self.distribution(len(vocabulary))
+
+    @staticmethod
+    def distribution(vocab_size: int) -> Floats:
+        """The column itself."""
+        raise AssertionError("a constant block defines its column")
+
+    def rows(self, ids: Ids) -> Rows:
+        """The column's entry for each word."""
+        padded = np.append(self.column, 1.0)  # `<s>` and NOTHING
+        probs = padded[np.minimum(ids, len(self.column))]
+        return Rows(probs[:, None], np.zeros((len(ids), 0)))
+
+    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
+        """The column, once for each window."""
+        shape = (len(windows_BC), len(self.column), 1)
+        return np.broadcast_to(self.column[None, :, None], shape), np.zeros((len(windows_BC), 0))
+
+    def parts(self) -> Parts:
+        """Nothing but its kind."""
+        return Parts({}, {}, {})
+
+
+class UniformBlock(ConstantBlock):
+    """1 / J for every word."""
+
+    kind: ClassVar[str] = "uniform"
+
+    @staticmethod
+    def distribution(vocab_size: int) -> Floats:
+        """1 / J."""
+        return np.full(vocab_size, 1.0 / vocab_size)
+
+
+class UnknownBlock(ConstantBlock):
+    """1 for `<unk>`, 0 for every other word: a place for a mixer to put mass on the unknown."""
+
+    kind: ClassVar[str] = "unknown"
+
+    @staticmethod
+    def distribution(vocab_size: int) -> Floats:
+        """1 at `<unk>`."""
+        column = np.zeros(vocab_size)
+        column[UNKNOWN] = 1.0
+        return column

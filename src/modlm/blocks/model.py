@@ -1,0 +1,112 @@
+"""Another language model as one column, over our vocabulary.
+
+Where the vocabularies differ, words that both have keep the other model's probability. What is left of its mass (its own
+unknown word and all words that we do not have) is shared equally by our `<unk>` and the words of ours that it does not
+know. So the column is proper whatever the other model was trained on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modlm.arrays import AnyFloats, Floats, Ids
+from modlm.blocks.block import NOTHING, Parts, Rows
+from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
+
+BATCH = 256  # contexts whose whole distributions are in memory at a time
+
+
+class Predictor(Protocol):
+    """As much of a language model as a column needs."""
+
+    vocabulary: Vocabulary
+    context_length: int
+
+    def word_probs(self, ids: Ids) -> Floats:
+        """P of each word of a text."""
+        ...
+
+    def state_after(self, windows_BC: Ids) -> NDArray[Any]:
+        """States after windows of words."""
+        ...
+
+    def distributions(self, states: NDArray[Any]) -> AnyFloats:
+        """P of every word after each state."""
+        ...
+
+
+class ModelBlock:
+    """One column: a whole language model; without features."""
+
+    kind: ClassVar[str] = "model"
+    columns = ("",)
+    features: tuple[str, ...] = ()
+
+    def __init__(self, model: Predictor, vocabulary: Vocabulary) -> None:
+        self.model = model
+        self.vocabulary = vocabulary
+        self.context_length = model.context_length
+        self.same = model.vocabulary == vocabulary
+        self._theirs = np.arange(len(vocabulary) + 1, dtype=np.uint32) if self.same else vocabulary.mapping(model.vocabulary)
+        """For each word of ours, its id there."""
+        lost = self._theirs[: len(vocabulary)] == UNKNOWN
+        lost[END] = False
+        self._lost = np.flatnonzero(lost)
+        """Words of ours, `<unk>` among them, that share what the other model leaves."""
+        self._shared = np.flatnonzero(~lost)
+
+    def rows(self, ids: Ids) -> Rows:
+        """The other model's probability of each word."""
+        if self.same and not (ids == NOTHING).any():
+            probs = self.model.word_probs(ids)
+        else:
+            probs = self._along(ids)
+        return Rows(probs[:, None], np.zeros((len(ids), 0)))
+
+    def _along(self, ids: Ids) -> Floats:
+        """Word by word where the text holds windows or words that the other model does not know."""
+        theirs = np.where(ids == NOTHING, NOTHING, self._theirs[np.minimum(ids, len(self.vocabulary))]).astype(np.uint32)
+        whole = not (ids == NOTHING).any()
+        probs = self.model.word_probs(theirs) if whole else np.ones(len(ids))
+        lost = np.isin(ids, self._lost) if not self.same else np.zeros(len(ids), dtype=bool)
+        asked = np.flatnonzero(lost if whole else ids < len(self.vocabulary))
+        length = max(1, self.context_length)
+        for begin in range(0, len(asked), BATCH):
+            places = asked[begin : begin + BATCH]
+            columns_BJ = self._columns(windows_before(theirs, places, length, self.model.vocabulary.start))
+            probs[places] = columns_BJ[np.arange(len(places)), ids[places]]
+        return probs
+
+    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
+        """The column after each window."""
+        theirs = np.where(windows_BC == NOTHING, NOTHING, self._theirs[np.minimum(windows_BC, len(self.vocabulary))])
+        return self._columns(theirs.astype(np.uint32))[:, :, None], np.zeros((len(windows_BC), 0))
+
+    def _columns(self, windows_BC: Ids) -> Floats:
+        full_BI = np.asarray(self.model.distributions(self.model.state_after(windows_BC)), dtype=np.float64)
+        if self.same:
+            return full_BI
+        columns_BJ = np.empty((len(full_BI), len(self.vocabulary)))
+        columns_BJ[:, self._shared] = full_BI[:, self._theirs[self._shared]]
+        left_B = np.maximum(0.0, 1.0 - columns_BJ[:, self._shared].sum(axis=1))
+        columns_BJ[:, self._lost] = left_B[:, None] / len(self._lost)
+        return columns_BJ
+
+    def parts(self) -> Parts:
+        """Nothing of its own: a model folder keeps the model itself."""
+        return Parts({}, {}, {})
+
+
+def windows_before(ids: Ids, places: NDArray[np.int64], length: int, start: int) -> Ids:
+    """The words before each place of a text, back to its `<s>` or NOTHING, filled up at the left with NOTHING."""
+    windows = np.full((len(places), length), NOTHING, dtype=np.uint32)
+    open_ = np.ones(len(places), dtype=bool)
+    for back in range(1, length + 1):
+        at = places - back
+        word = np.where(open_ & (at >= 0), ids[np.maximum(at, 0)], NOTHING)
+        windows[:, length - back] = word
+        open_ &= (word != NOTHING) & (word != start)
+    return windows

@@ -1,0 +1,258 @@
+"""Folders of ours on disk, readable without us: a manifest `<kind>.json`, arrays as `.npy`, texts as they are.
+
+The manifest says what the folder is (`format`, `version`), what it holds (`about`, as its kind defines it), and lists
+every file with its size and sha256, arrays with dtype and shape too. Folders are written aside and renamed. Opening
+maps the arrays and believes nothing: each name must stay inside the folder, each file must be there with the listed
+size, each array must have the listed header; `verify="full"` compares the sha256 of everything as well. Files may be
+links (caches keep them so), and files that are not listed are nobody's business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from modlm.arrays import in_parallel
+from modlm.errors import ConfigError, ModelFolderError
+from modlm.files import new_folder, sha256
+from modlm.formats.npy import DTYPES, AnyArray, dtype_name, open_npy, write_npy
+
+Verify: TypeAlias = Literal["fast", "full"]
+"""How much is checked on opening: sizes, dtypes and shapes, or every byte as well."""
+
+T = TypeVar("T")
+ARRAY = ".npy"
+MANIFEST_BYTES = 1 << 26  # no manifest of ours comes near this
+FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """An opened folder. Whoever asks for a part says what it must be, and gets it or a `ModelFolderError`."""
+
+    path: Path
+    kind: str
+    about: dict[str, Any]
+    arrays: dict[str, AnyArray]
+    texts: tuple[str, ...]
+
+    def array(self, name: str, dtype: DTypeLike, *, length: int | None = None) -> AnyArray:
+        """An array that must be one-dimensional, of this dtype and, when given, this length."""
+        if name not in self.arrays:
+            raise self.damaged(f"the array {name!r} is missing")
+        array = self.arrays[name]
+        if array.dtype != np.dtype(dtype) or array.ndim != 1:
+            raise self.damaged(f"{name}{ARRAY} holds {array.dtype} {array.shape}, not a row of {np.dtype(dtype)}")
+        if length is not None and len(array) != length:
+            raise self.damaged(f"{name}{ARRAY} has {len(array)} entries, but the rest of the folder asks for {length}")
+        return array
+
+    def file(self, name: str) -> Path:
+        """The path of a listed file that is not an array."""
+        if name not in self.texts:
+            raise self.damaged(f"the file {name} is missing")
+        return self.path / name
+
+    def text(self, name: str) -> str:
+        """A text file's contents."""
+        try:
+            return self.file(name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise self.damaged(f"{name} cannot be read: {error}") from error
+
+    def whole(self, name: str, *, low: int = 0, high: int = 2**63 - 1) -> int:
+        """A whole number of `about`."""
+        value = self.about.get(name)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise self.damaged(f"{name!r} must be a whole number from {low} to {high}, but is {_shown(value)}")
+        return value
+
+    def wholes(self, name: str, *, low: int = 0, high: int = 2**63 - 1) -> tuple[int, ...]:
+        """A list of whole numbers of `about`."""
+        value = self.about.get(name)
+        if not isinstance(value, list):
+            raise self.damaged(f"{name!r} must be a list of whole numbers, but is {_shown(value)}")
+        for item in value:
+            if isinstance(item, bool) or not isinstance(item, int) or not low <= item <= high:
+                raise self.damaged(f"{name!r} must hold whole numbers from {low} to {high}, but has {_shown(item)}")
+        return tuple(value)
+
+    def word(self, name: str, *, known: tuple[str, ...] = ()) -> str:
+        """A string of `about`, one of the known ones if there are any."""
+        value = self.about.get(name)
+        if not isinstance(value, str) or (known and value not in known):
+            rule = f"one of {', '.join(known)}" if known else "a string"
+            raise self.damaged(f"{name!r} must be {rule}, but is {_shown(value)}")
+        return value
+
+    def damaged(self, reason: str) -> ModelFolderError:
+        """The error for a folder that contradicts itself."""
+        return damaged(self.path, self.kind, reason)
+
+
+def damaged(path: Path, kind: str, reason: str) -> ModelFolderError:
+    """The error for a folder that is incomplete or was edited."""
+    return ModelFolderError(
+        f"The {kind} folder {path} cannot be used: {reason}. It is incomplete, damaged or was edited; "
+        f"copy it again from where it came from, or make it anew."
+    )
+
+
+def write_folder(
+    target: str | os.PathLike[str],
+    *,
+    kind: str,
+    about: Mapping[str, Any],
+    arrays: Mapping[str, AnyArray],
+    texts: Mapping[str, str | bytes],
+    version: int = 1,
+    overwrite: bool = False,
+    workers: int | None = None,
+) -> None:
+    """Write a folder; an array `columns/ngram/words` becomes the file `columns/ngram/words.npy`.
+
+    Nothing of the machine or the time is written, so the same contents give the same bytes.
+    """
+    with new_folder(Path(target), overwrite=overwrite) as place:
+        tasks = [partial(_write_array, place, name, array) for name, array in arrays.items()]
+        tasks += [partial(_write_text, place, name, text) for name, text in texts.items()]
+        files = dict(sorted(in_parallel(tasks, workers=workers)))
+        manifest = {"format": f"modlm {kind}", "version": version, "about": dict(about), "files": files}
+        text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        (place / manifest_name(kind)).write_text(text, encoding="utf-8")
+
+
+def _write_array(place: Path, name: str, array: AnyArray) -> tuple[str, dict[str, Any]]:
+    path = _place_of(place, name + ARRAY)
+    size, digest = write_npy(path, array)
+    return name + ARRAY, {"bytes": size, "sha256": digest, "dtype": dtype_name(array), "shape": list(array.shape)}
+
+
+def _write_text(place: Path, name: str, text: str | bytes) -> tuple[str, dict[str, Any]]:
+    assert not name.endswith(ARRAY), "arrays are written as arrays"
+    data = text.encode() if isinstance(text, str) else text
+    _place_of(place, name).write_bytes(data)
+    return name, {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _place_of(place: Path, name: str) -> Path:
+    assert FILE_NAME.fullmatch(name), f"{name!r} is no file name of ours"
+    path = place / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def manifest_name(kind: str) -> str:
+    """`counts.json`, `model.json`, …"""
+    return f"{kind}.json"
+
+
+def is_folder(path: str | os.PathLike[str], *, kind: str) -> bool:
+    """Whether there is a folder of this kind, by its manifest's name alone."""
+    return (Path(path) / manifest_name(kind)).is_file()
+
+
+def open_folder(
+    path: str | os.PathLike[str], *, kind: str, verify: Verify = "fast", version: int = 1, workers: int | None = None
+) -> Folder:
+    """The folder's contents, arrays mapped read-only, after the checks that `verify` asks for."""
+    if verify not in ("fast", "full"):
+        raise ConfigError(f'verify must be "fast" or "full", but is {verify!r}.')
+    place = Path(path)
+    about, files = _read_manifest(place, kind=kind, version=version)
+    arrays = {
+        name.removesuffix(ARRAY): _open_file(place, kind, name, record, _open_array)
+        for name, record in files.items()
+        if name.endswith(ARRAY)
+    }
+    texts = tuple(name for name in files if not name.endswith(ARRAY))
+    for name in texts:
+        _open_file(place, kind, name, files[name], lambda path, record: None)
+    if verify == "full":
+        check = [partial(_open_file, place, kind, name, record, _compare_sha256) for name, record in files.items()]
+        in_parallel(check, workers=workers)
+    return Folder(place, kind, about, arrays, texts)
+
+
+def _read_manifest(place: Path, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    name = manifest_name(kind)
+    if not place.exists():
+        raise ModelFolderError(f"There is no folder {place}. Give the folder in which {name} lies.")
+    if not (place / name).is_file():
+        raise ModelFolderError(
+            f"{place} is not a {kind} folder: it has no {name}. Give the folder in which {name} lies."
+        )
+    try:
+        if (place / name).stat().st_size > MANIFEST_BYTES:
+            raise ValueError("it is far too large")
+        manifest = json.loads((place / name).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise damaged(place, kind, f"{name} cannot be read ({error})") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != f"modlm {kind}":
+        raise damaged(place, kind, f"{name} does not describe modlm {kind}")
+    found = manifest.get("version")
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise damaged(place, kind, f"{name} has no proper version, but {_shown(found)}")
+    if found > version:
+        raise ModelFolderError(
+            f"{place} was made by a newer modlm: it has version {found} of the {kind} format, and this one reads up to "
+            f"{version}. Update with: pip install --upgrade modlm"
+        )
+    about, files = manifest.get("about"), manifest.get("files")
+    if not isinstance(about, dict) or not isinstance(files, dict):
+        raise damaged(place, kind, f"{name} lacks 'about' or 'files'")
+    for file, record in files.items():
+        if not FILE_NAME.fullmatch(file):
+            raise damaged(place, kind, f"{name} lists a file {file[:200]!r}, which is no name inside the folder")
+        if not isinstance(record, dict):
+            raise damaged(place, kind, f"{name} does not say what {file} is")
+    return about, files
+
+
+def _open_file(
+    place: Path, kind: str, name: str, record: dict[str, Any], opened: Callable[[Path, dict[str, Any]], T]
+) -> T:
+    """What `opened` makes of the file, once it is there with its listed size."""
+    path = place / name
+    try:
+        if not path.is_file():
+            raise ValueError("it is not there")
+        size = path.stat().st_size
+        if size != record.get("bytes"):
+            raise ValueError(f"it has {size} bytes, but {manifest_name(kind)} lists {_shown(record.get('bytes'))}")
+        return opened(path, record)
+    except (OSError, ValueError) as error:
+        raise damaged(place, kind, f"{name}: {error}") from error
+
+
+def _open_array(path: Path, record: dict[str, Any]) -> AnyArray:
+    dtype, shape = record.get("dtype"), record.get("shape")
+    if dtype not in DTYPES:
+        raise ValueError(f"its dtype is {_shown(dtype)}, not one of {', '.join(DTYPES)}")
+    if not isinstance(shape, list) or not 1 <= len(shape) <= 8:
+        raise ValueError(f"its shape is {_shown(shape)}, not a short list of lengths")
+    if any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 2**60 for n in shape):
+        raise ValueError(f"its shape is {_shown(shape)}, not a list of lengths")
+    return open_npy(path, dtype=dtype, shape=tuple(shape))
+
+
+def _compare_sha256(path: Path, record: dict[str, Any]) -> None:
+    found = sha256(path)
+    if found != record.get("sha256"):
+        raise ValueError(f"its contents have changed: sha256 {found} is not the listed {_shown(record.get('sha256'))}")
+
+
+def _shown(value: object) -> str:
+    """A value from a manifest, short enough for a message."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

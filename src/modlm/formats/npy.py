@@ -1,0 +1,104 @@
+"""`.npy` files: written in one pass with their sha256, grown piece by piece, and mapped without trusting them.
+
+Only plain little-endian numbers in C order, with the header that numpy itself writes. A file is opened by saying what
+it must hold; its header is compared, never interpreted, so no file can make us read more or other than asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+AnyArray = NDArray[Any]
+
+DTYPES = ("|b1", "|u1", "<u2", "<u4", "<u8", "<i4", "<i8", "<f2", "<f4", "<f8")
+PIECE = 1 << 22  # bytes written and hashed together
+ROOM = 256  # bytes that a header is looked for in; ours have 128
+
+
+def dtype_name(array: AnyArray) -> str:
+    """The dtype as headers spell it, little-endian."""
+    return array.dtype.newbyteorder("<").str
+
+
+def header(dtype: str, shape: tuple[int, ...]) -> bytes:
+    """The bytes before the data; their number does not depend on the length of a one-dimensional array."""
+    stream = BytesIO()
+    record = {"descr": dtype, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, record)
+    return stream.getvalue()
+
+
+def write_npy(path: Path, array: AnyArray) -> tuple[int, str]:
+    """Write the array; the number of bytes of the file, and its sha256."""
+    dtype = dtype_name(array)
+    assert dtype in DTYPES, f"arrays of {dtype} are not kept in files"
+    digest = hashlib.sha256()
+    with path.open("wb") as stream:
+        start = header(dtype, array.shape)
+        stream.write(start)
+        digest.update(start)
+        flat = np.ascontiguousarray(array).reshape(-1)
+        step = max(1, PIECE // max(1, array.itemsize))
+        for begin in range(0, len(flat), step):
+            piece = flat[begin : begin + step].astype(dtype, copy=False).view(np.uint8).data
+            stream.write(piece)
+            digest.update(piece)
+        return stream.tell(), digest.hexdigest()
+
+
+def open_npy(path: Path, *, dtype: str, shape: tuple[int, ...]) -> AnyArray:
+    """The array, mapped read-only; ValueError, saying what is wrong, when the file holds anything else."""
+    with path.open("rb") as stream:
+        start = stream.read(ROOM)
+    length = 10 + int.from_bytes(start[8:10], "little")
+    if start[:8] != b"\x93NUMPY\x01\x00" or length > len(start):
+        raise ValueError("it does not begin like an .npy file")
+    expected = header(dtype, shape)
+    if start[10:length].rstrip() != expected[10:].rstrip():
+        found = start[10:length].decode("ascii", "replace").strip()
+        raise ValueError(f"its header says {found}, but a {dtype} array of shape {shape} is expected")
+    bytes_needed = length + np.dtype(dtype).itemsize * int(np.prod(shape, dtype=object))
+    if path.stat().st_size != bytes_needed:
+        raise ValueError(f"it has {path.stat().st_size} bytes, but its header asks for {bytes_needed}")
+    if bytes_needed == length:
+        return np.empty(shape, dtype=dtype)
+    return np.asarray(np.memmap(path, dtype=dtype, mode="r", offset=length, shape=shape))
+
+
+class NpyWriter:
+    """A one-dimensional array that grows in a file; a context manager, and the file is whole after `close`."""
+
+    def __init__(self, path: Path, dtype: str) -> None:
+        assert dtype in DTYPES
+        self.path, self.dtype, self.length = path, dtype, 0
+        self._stream = path.open("wb")
+        self._stream.write(header(dtype, (0,)))
+
+    def append(self, array: AnyArray) -> None:
+        """Take the next part."""
+        self._stream.write(np.ascontiguousarray(array, dtype=self.dtype).view(np.uint8).data)
+        self.length += len(array)
+
+    def close(self) -> None:
+        """Write the header again, now with the length."""
+        self._stream.seek(0)
+        self._stream.write(header(self.dtype, (self.length,)))
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._stream.close()

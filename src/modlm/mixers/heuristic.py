@@ -1,0 +1,57 @@
+"""Heuristic weights: the product rule over the fallbacks, from the same features a net would read.
+
+    lambda_n(c) = (1 - alpha_n(c)) * prod_{m > n} alpha_m(c)
+
+What is left below the unigrams is shared equally by the columns that are not n-grams (uniform, unknown).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from modlm.arrays import Floats
+from modlm.blocks.block import ColumnLayout, Parts
+from modlm.errors import ConfigError
+from modlm.smoothing.smoother import Smoother
+
+
+class HeuristicMixer:
+    """Weights of one n-gram block and its constant columns by the block's own smoothing family."""
+
+    kind: ClassVar[str] = "heuristic"
+
+    def __init__(self, layout: ColumnLayout, smoother: Smoother, *, block: str = "ngram") -> None:
+        if block not in layout.spans:
+            raise ConfigError(f"The heuristic mixer needs an n-gram block named {block!r}; there are {', '.join(layout.spans)}.")
+        self.smoother = smoother
+        self.span = layout.spans[block]
+        self.columns = len(layout)
+        self.rest = [k for k in range(self.columns) if not self.span.columns.start <= k < self.span.columns.stop]
+        if not self.rest:
+            raise ConfigError("The heuristic mixer needs a uniform column for what falls through the unigrams; add one.")
+
+    def weights(self, features_BF: Floats) -> Floats:
+        """lambda for each context."""
+        fallback_BN = self.fallback(features_BF)
+        weights_BK = np.zeros((len(features_BF), self.columns))
+        left_B = np.ones(len(features_BF))
+        for n in range(fallback_BN.shape[1] - 1, -1, -1):
+            weights_BK[:, self.span.columns.start + n] = left_B * (1.0 - fallback_BN[:, n])
+            left_B = left_B * fallback_BN[:, n]
+        weights_BK[:, self.rest] = left_B[:, None] / len(self.rest)
+        return weights_BK
+
+    def fallback(self, features_BF: Floats) -> Floats:
+        """alpha of each order, 1 where its context was not seen."""
+        orders = self.span.columns.stop - self.span.columns.start
+        own_BNF = features_BF[:, self.span.features].reshape(len(features_BF), orders, -1)
+        total_BN, followers_BN = np.exp(own_BNF[:, :, 1]), np.exp(own_BNF[:, :, 2])
+        kept_BN = np.exp(own_BNF[:, :, 3]) if own_BNF.shape[2] > 3 else total_BN
+        fallback_BN = np.clip(self.smoother.fallback(total_BN, followers_BN, kept_BN), 0.0, 1.0)
+        return np.where(own_BNF[:, :, 0] > 0, fallback_BN, 1.0)
+
+    def parts(self) -> Parts:
+        """The family whose fallback it uses."""
+        return Parts({"smoothing": self.smoother.name, "block": self.span.name}, {}, {})

@@ -1,0 +1,52 @@
+"""Static weights: one lambda for every context, tuned by EM to the likelihood of a held-out text (Eq. 2)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from modlm.arrays import Floats
+from modlm.blocks.block import Parts
+from modlm.errors import ConfigError, EstimationError
+
+
+class StaticMixer:
+    """The same weights in every context."""
+
+    kind: ClassVar[str] = "static"
+
+    def __init__(self, weights_K: Floats) -> None:
+        weights = np.asarray(weights_K, dtype=np.float64)
+        if weights.ndim != 1 or not np.all(weights >= 0) or not np.isclose(weights.sum(), 1.0, atol=1e-6):
+            raise ConfigError(f"Static weights must not be negative and must sum to 1, but are {weights.tolist()}.")
+        self.weights_K: Floats = weights / weights.sum()
+
+    def weights(self, features_BF: Floats) -> Floats:
+        """The weights, once for each context."""
+        return np.broadcast_to(self.weights_K, (len(features_BF), len(self.weights_K)))
+
+    def parts(self) -> Parts:
+        """The weights."""
+        return Parts({"weights": self.weights_K.tolist()}, {}, {})
+
+
+def expectation_maximisation(probs_TK: Floats, *, steps: int = 200, tolerance: float = 1e-9) -> tuple[Floats, list[float]]:
+    """Weights that maximise the likelihood of the rows, from equal ones, and the mean log-likelihood before each step.
+
+    Each step gives a column the share of the words that it explains. Ends when a step gains less than `tolerance` nats
+    a word. Words to which every column gives 0 cannot be explained by any weights; they do not count.
+    """
+    explained = probs_TK[(probs_TK > 0).any(axis=1)]
+    if len(explained) == 0:
+        raise EstimationError("No word of the tuning text has a probability above 0 in any column; is it the right text?")
+    weights = np.full(probs_TK.shape[1], 1.0 / probs_TK.shape[1])
+    history: list[float] = []
+    for _ in range(steps):
+        mixed = explained @ weights
+        history.append(float(np.log(mixed).mean()))
+        if len(history) > 1 and history[-1] - history[-2] < tolerance:
+            break
+        weights = weights * (explained / mixed[:, None]).mean(axis=0)
+        weights /= weights.sum()
+    return weights, history

@@ -1,0 +1,191 @@
+"""What every language model can do, ours or foreign, and the conveniences that follow from it.
+
+A model supplies five things, all in bulk: `word_probs` along a text, `start`, `advance` and `distributions` for states,
+and its `vocabulary`. States are arrays with one row for each hypothesis; equal rows mean equal futures, so a decoder may
+recombine hypotheses whose rows are equal. Everything else here is built on these.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modlm.arrays import AnyFloats, Floats, Ids
+from modlm.blocks.block import NOTHING
+from modlm.errors import ConfigError
+from modlm.text.vocabulary import END, Vocabulary
+
+if TYPE_CHECKING:
+    from modlm.model.perplexity import Perplexity
+    from modlm.model.sampling import Sampling
+
+States = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A possible next word; `shares` says which columns its probability comes from (they sum to 1)."""
+
+    word: str
+    probability: float
+    shares: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a word has its probability: P(w | c) = sum over columns of weight * column."""
+
+    word: str
+    known: bool
+    """Whether the word is in the vocabulary; if not, `<unk>` was scored."""
+    probability: float
+    columns: dict[str, float]
+    """P_k(w | c)."""
+    weights: dict[str, float]
+    """lambda_k(c)."""
+    shares: dict[str, float]
+    """lambda_k(c) P_k(w | c) / P(w | c)."""
+
+
+class LanguageModel(abc.ABC):
+    """P(w | c) over a closed vocabulary."""
+
+    vocabulary: Vocabulary
+    context_length: int
+    """How many words of context a prediction looks at."""
+
+    @property
+    def window_length(self) -> int:
+        """How many words a window needs to hold."""
+        return max(1, self.context_length)
+
+    @abc.abstractmethod
+    def word_probs(self, ids: Ids) -> Floats:
+        """P of each word of a text of whole sentences (`<s> w … </s>`), 1 at each `<s>`."""
+
+    @abc.abstractmethod
+    def start(self, count: int = 1) -> States:
+        """States before the first word of a sentence."""
+
+    @abc.abstractmethod
+    def advance(self, states: States, words: Ids) -> tuple[States, Floats]:
+        """The states after one more word each, and the natural logarithm of its probability."""
+
+    @abc.abstractmethod
+    def distributions(self, states: States) -> AnyFloats:
+        """(B, J): P of every word after each state."""
+
+    @abc.abstractmethod
+    def state_after(self, windows_BC: Ids) -> States:
+        """States after windows of words (nearest last; NOTHING fills up at the left; `<s>` where a sentence begins)."""
+
+    def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
+        """Names of the columns, P_k (B, K) and lambda_k (B, K) for a word after each window; one column by default."""
+        _, log_probs = self.advance(self.state_after(windows_BC), words_B)
+        return ("model",), np.exp(log_probs)[:, None], np.ones((len(words_B), 1))
+
+    # ---- sentences and texts -------------------------------------------------------------------------------------
+
+    def sentence_ids(self, sentence: str | Sequence[str]) -> Ids:
+        """A sentence as ids with its boundaries."""
+        ids = self.vocabulary.encode(sentence)
+        return np.concatenate((np.array([self.vocabulary.start], np.uint32), ids, np.array([END], np.uint32)))
+
+    def score(self, sentence: str | Sequence[str]) -> float:
+        """The natural logarithm of a sentence's probability, its end included."""
+        return float(self.log_probs(self.sentence_ids(sentence)).sum())
+
+    def log_probs(self, ids: Ids) -> Floats:
+        """Natural logarithm of P for each word of a text as ids; 0 at `<s>`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.word_probs(ids))
+
+    def score_batch(self, sentences: Sequence[str]) -> Floats:
+        """`score` of many sentences at once, on all cores."""
+        from modlm.text.corpus import Corpus
+
+        if len(sentences) == 0:
+            return np.zeros(0)
+        corpus = Corpus.from_text(sentences, self.vocabulary)
+        return np.add.reduceat(self.log_probs(corpus.ids), corpus.starts[:-1])
+
+    def perplexity(self, text: Any) -> Perplexity:
+        """Perplexity of a text (a path, sentences or a Corpus) with what it counted; `float()` of it is the perplexity."""
+        from modlm.model.perplexity import perplexity
+
+        return perplexity(self, text)
+
+    # ---- next words ----------------------------------------------------------------------------------------------
+
+    def window(self, context: str | Sequence[str], *, start: bool = True) -> Ids:
+        """One window for the words of a context; `start`: they begin a sentence."""
+        ids = self.vocabulary.encode(context)
+        before = [self.vocabulary.start] if start else []
+        words = np.concatenate((np.array(before, np.uint32), ids))[-self.window_length :]
+        return words[None, :]
+
+    def next_distribution(self, context: str | Sequence[str] = "", *, start: bool = True) -> AnyFloats:
+        """P of every word (by id) after a context that begins a sentence, or after bare words if not `start`."""
+        row: AnyFloats = self.distributions(self.state_after(self.window(context, start=start)))[0]
+        return row
+
+    def next_words(self, context: str | Sequence[str] = "", k: int = 10, *, start: bool = True) -> list[Prediction]:
+        """The k most probable next words, with the share of each column in their probability."""
+        if k < 1:
+            raise ConfigError(f"k must be at least 1, but is {k}.")
+        window = self.window(context, start=start)
+        row = self.distributions(self.state_after(window))[0]
+        k = min(k, len(row))
+        best = np.argpartition(-row, k - 1)[:k] if k < len(row) else np.arange(len(row))
+        best = best[np.lexsort((best, -row[best]))].astype(np.uint32)
+        names, probs_BK, weights_BK = self.shares(np.repeat(window, len(best), axis=0), best)
+        shares_BK = normalised(probs_BK * weights_BK)
+        return [
+            Prediction(self.vocabulary.word(int(word)), float(row[word]), dict(zip(names, shares.tolist(), strict=True)))
+            for word, shares in zip(best, shares_BK, strict=True)
+        ]
+
+    def explain(self, sentence: str | Sequence[str]) -> list[Explanation]:
+        """For each word and the end of a sentence: the columns, their weights and their shares."""
+        words = sentence.split() if isinstance(sentence, str) else list(sentence)
+        ids = self.sentence_ids(words)
+        windows_BC = sliding_windows(ids, self.window_length)[1:]
+        names, probs_BK, weights_BK = self.shares(windows_BC, ids[1:])
+        total_B = (probs_BK * weights_BK).sum(axis=1)
+        shares_BK = normalised(probs_BK * weights_BK)
+        return [
+            Explanation(
+                word,
+                word in self.vocabulary,
+                float(total_B[i]),
+                dict(zip(names, probs_BK[i].tolist(), strict=True)),
+                dict(zip(names, weights_BK[i].tolist(), strict=True)),
+                dict(zip(names, shares_BK[i].tolist(), strict=True)),
+            )
+            for i, word in enumerate([*words, "</s>"])
+        ]
+
+    def generate(
+        self, sampling: Sampling | None = None, *, context: str = "", rng: np.random.Generator | None = None
+    ) -> Iterator[str]:
+        """The words of a sentence drawn from the model, after a context that begins it."""
+        from modlm.model.sampling import Sampling, sample_words
+
+        yield from sample_words(self, sampling or Sampling(), context=context, rng=rng or np.random.default_rng())
+
+
+def sliding_windows(ids: Ids, length: int) -> Ids:
+    """For each position of one sentence, the `length` words before it, filled up at the left with NOTHING."""
+    padded = np.concatenate((np.full(length, NOTHING, dtype=np.uint32), ids))
+    return np.lib.stride_tricks.sliding_window_view(padded, length)[: len(ids)].copy()
+
+
+def normalised(parts_BK: Floats) -> Floats:
+    """Rows divided by their sum; rows of zeros stay."""
+    total_B1 = parts_BK.sum(axis=1, keepdims=True)
+    return parts_BK / np.where(total_B1 > 0, total_B1, 1.0)

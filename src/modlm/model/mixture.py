@@ -1,0 +1,93 @@
+"""`Mixture`: blocks and a mixer make a language model, P(w | c) = sum_k lambda_k(c) P_k(w | c)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from modlm.arrays import Floats, Ids
+from modlm.blocks.block import NOTHING, Block, ColumnLayout, Rows, flattened
+from modlm.errors import ConfigError
+from modlm.mixers.mixer import Mixer
+from modlm.model.language_model import LanguageModel, States
+from modlm.text.vocabulary import Vocabulary
+
+CHUNK = 1 << 16  # positions whose rows are in memory at a time
+WINDOWS = 64  # contexts whose J by K columns are in memory at a time
+
+
+class Mixture(LanguageModel):
+    """Any columns, any weights. A state is the window of words that the columns look at."""
+
+    def __init__(self, vocabulary: Vocabulary, blocks: Mapping[str, Block], mixer: Mixer) -> None:
+        if not blocks:
+            raise ConfigError("A mixture needs at least one block of columns.")
+        self.vocabulary = vocabulary
+        self.blocks = dict(blocks)
+        self.mixer = mixer
+        self.layout = ColumnLayout(self.blocks)
+        self.context_length = max(block.context_length for block in blocks.values())
+
+    def rows(self, ids: Ids) -> Rows:
+        """The rows of D and the features along a text."""
+        return Rows.joined([block.rows(ids) for block in self.blocks.values()])
+
+    def row_chunks(self, ids: Ids) -> Iterator[tuple[slice, Rows]]:
+        """`rows` for stretches of whole sentences, so that memory does not grow with the text."""
+        starts = np.append(np.flatnonzero(ids == self.vocabulary.start), len(ids))
+        begin = 0
+        while begin < len(ids):
+            near, far = np.searchsorted(starts, (begin, begin + CHUNK), side="right")
+            end = int(starts[max(near, far - 1)])
+            yield slice(begin, end), self.rows(ids[begin:end])
+            begin = end
+
+    def word_probs(self, ids: Ids) -> Floats:
+        """P of each word: each row of D times lambda."""
+        out = np.empty(len(ids))
+        for place, rows in self.row_chunks(ids):
+            out[place] = np.einsum("tk,tk->t", rows.probs_TK, self.mixer.weights(rows.features_TF))
+        out[ids == self.vocabulary.start] = 1.0
+        return out
+
+    def start(self, count: int = 1) -> States:
+        """Windows that hold `<s>` alone."""
+        windows_BC = np.full((count, self.window_length), NOTHING, dtype=np.uint32)
+        windows_BC[:, -1] = self.vocabulary.start
+        return windows_BC
+
+    def state_after(self, windows_BC: Ids) -> States:
+        """The windows, cut or filled up to the length that the columns look at."""
+        length = self.window_length
+        missing = np.full((len(windows_BC), max(0, length - windows_BC.shape[1])), NOTHING, dtype=np.uint32)
+        return np.concatenate((missing, windows_BC[:, -length:]), axis=1)
+
+    def advance(self, states: States, words: Ids) -> tuple[States, Floats]:
+        """The windows one word further, and the logarithm of its probability."""
+        _, probs_BK, weights_BK = self.shares(states, words)
+        with np.errstate(divide="ignore"):
+            log_probs = np.log((probs_BK * weights_BK).sum(axis=1))
+        log_probs[words == self.vocabulary.start] = 0.0
+        moved = np.concatenate((states[:, 1:], words[:, None]), axis=1)
+        moved[words == self.vocabulary.start] = self.start()[0]
+        return moved, log_probs
+
+    def distributions(self, states: States) -> Floats:
+        """D times lambda, the whole product."""
+        out_BJ = np.empty((len(states), len(self.vocabulary)))
+        for begin in range(0, len(states), WINDOWS):
+            parts = [block.after(states[begin : begin + WINDOWS]) for block in self.blocks.values()]
+            weights_BK = self.mixer.weights(np.concatenate([features for _, features in parts], axis=1))
+            out_BJ[begin : begin + WINDOWS] = sum(
+                np.einsum("bjk,bk->bj", columns_BJK, weights_BK[:, span.columns])
+                for (columns_BJK, _), span in zip(parts, self.layout.spans.values(), strict=True)
+            )
+        return out_BJ
+
+    def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
+        """Columns and weights for a word after each window."""
+        step = windows_BC.shape[1] + 2
+        rows = self.rows(flattened(windows_BC, words_B))
+        last = slice(step - 1, None, step)
+        return self.layout.names, rows.probs_TK[last], self.mixer.weights(rows.features_TF[last])

@@ -1,0 +1,228 @@
+"""`NgramLM`: an n-gram language model, from text to queries.
+
+It is the mixture of its orders under heuristic weights, multiplied out into the compiled form, which answers every query.
+The counts stay with it (unless it was pruned or came from an ARPA file), so `as_mixture` can show the columns again and
+text can be added later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from modlm.arrays import AnyFloats, Floats, Ids, Ints
+from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
+from modlm.blocks.block import Block, ColumnLayout
+from modlm.config import choose
+from modlm.counts.counts import Counts
+from modlm.errors import ConfigError, ModlmError
+from modlm.mixers import HeuristicMixer
+from modlm.model.compiled import Compiled, compile_estimates
+from modlm.model.language_model import LanguageModel
+from modlm.model.mixture import Mixture
+from modlm.smoothing import SMOOTHERS, Estimates, estimate
+from modlm.text.vocabulary import Vocabulary
+
+DEFAULT_SMOOTHING = "modified-kneser-ney"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NgramSettings:
+    """How counts became a model."""
+
+    smoothing: str = DEFAULT_SMOOTHING
+    discounts: tuple[tuple[float, ...], ...] = ()
+    """For each order, what counts of 1, 2, … lose; the last holds for all larger ones."""
+    extra: tuple[str, ...] = ("uniform",)
+    """The columns that share what falls through the unigrams."""
+    prune: tuple[int, ...] = ()
+    """For each order, the raw count up to which n-grams were dropped."""
+    prune_entropy: float = 0.0
+    """The relative rise in perplexity for which an n-gram was dropped."""
+
+
+class NgramLM(LanguageModel):
+    """An n-gram language model. States are integers: the node of the longest context that matters."""
+
+    def __init__(
+        self, vocabulary: Vocabulary, compiled: Compiled, *, counts: Counts | None = None, settings: NgramSettings | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        self.vocabulary = vocabulary
+        self.compiled = compiled
+        self.counts = counts
+        self.settings = settings
+        """None when the model came from an ARPA file."""
+        self.notes = notes
+        """What the user should know about the estimates, such as replaced discounts."""
+        self.context_length = compiled.trie.order - 1
+        self._path: str | None = None
+
+    @property
+    def order(self) -> int:
+        """The highest order."""
+        return self.compiled.trie.order
+
+    @classmethod
+    def fit(
+        cls,
+        text: Any,
+        order: int = 5,
+        *,
+        smoothing: str = DEFAULT_SMOOTHING,
+        vocabulary: Vocabulary | None = None,
+        edge: str = "once",
+        max_words: int | None = None,
+        min_count: int = 1,
+        discounts: Sequence[Sequence[float]] | None = None,
+        extra: Sequence[str] = ("uniform",),
+        prune: Sequence[int] = (),
+        prune_entropy: float = 0.0,
+        engine: str = "memory",
+        memory: str | None = None,
+        workers: int | None = None,
+    ) -> NgramLM:
+        """Train on text: files, sentences, or a Corpus. The defaults give what KenLM's lmplz gives."""
+        from modlm.counts import count_text
+
+        counts = count_text(
+            text, order=order, vocabulary=vocabulary, edge=edge, max_words=max_words, min_count=min_count,
+            engine=engine, memory=memory, workers=workers,
+        )  # fmt: skip
+        return cls.from_counts(
+            counts, smoothing=smoothing, discounts=discounts, extra=extra, prune=prune, prune_entropy=prune_entropy, workers=workers
+        )
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Counts,
+        *,
+        smoothing: str = DEFAULT_SMOOTHING,
+        discounts: Sequence[Sequence[float]] | None = None,
+        extra: Sequence[str] = ("uniform",),
+        prune: Sequence[int] = (),
+        prune_entropy: float = 0.0,
+        dtype: DTypeLike = np.float32,
+        workers: int | None = None,
+    ) -> NgramLM:
+        """Smooth and compile counts."""
+        if not set(extra) <= set(CONSTANT_BLOCKS) or "uniform" not in extra:
+            raise ConfigError(f"extra columns must be 'uniform', or 'uniform' and 'unknown', but are {', '.join(extra)}.")
+        smoother = choose(SMOOTHERS, smoothing, what="smoothing")()
+        estimates = estimate(smoother, counts, discounts=discounts)
+        settings = NgramSettings(
+            smoothing=smoothing,
+            discounts=tuple(tuple(table[1:].tolist()) for table in estimates.discounts),
+            extra=tuple(extra),
+            prune=tuple(prune),
+            prune_entropy=prune_entropy,
+        )
+        columns = [CONSTANT_BLOCKS[name].distribution(len(counts.vocabulary)) for name in extra]
+        lowest: Floats = np.mean(columns, axis=0)
+        compiled = compile_estimates(
+            estimates, counts, lowest=lowest, prune=tuple(prune), dtype=dtype, workers=workers
+        )  # fmt: skip
+        model = cls(counts.vocabulary, compiled, counts=counts, settings=settings, notes=estimates.notes)
+        return model._pruned() if any(prune) or prune_entropy else model
+
+    def _pruned(self) -> NgramLM:
+        """Without the n-grams that its settings say are to be dropped; counts do not stay with a pruned model."""
+        from modlm.model.pruning import prune_by_count, prune_by_entropy
+
+        assert self.settings is not None and self.counts is not None
+        compiled = self.compiled
+        if any(self.settings.prune):
+            compiled = prune_by_count(compiled, self.counts, self.settings.prune)
+        if self.settings.prune_entropy:
+            compiled = prune_by_entropy(compiled, self.settings.prune_entropy)
+        return NgramLM(self.vocabulary, compiled, settings=self.settings, notes=self.notes)
+
+    def pruned(self, threshold: float) -> NgramLM:
+        """A smaller model: without the n-grams whose loss raises perplexity by less than `threshold`, relatively."""
+        from modlm.model.pruning import prune_by_entropy
+
+        settings = replace(self.settings, prune_entropy=threshold) if self.settings else None
+        return NgramLM(self.vocabulary, prune_by_entropy(self.compiled, threshold), settings=settings, notes=self.notes)
+
+    # ---- the columns ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _mixture(self) -> Mixture | None:
+        if self.counts is None or self.settings is None:
+            return None
+        smoother = choose(SMOOTHERS, self.settings.smoothing, what="smoothing")()
+        used = self.counts.continuation() if smoother.continuation else self.counts
+        tables = tuple(np.array([0.0, *row]) for row in self.settings.discounts)
+        return heuristic_mixture(Estimates(smoother, used, tables), extra=self.settings.extra)
+
+    def as_mixture(self) -> Mixture:
+        """The same model as columns and heuristic weights."""
+        if self._mixture is None:
+            raise ModlmError(
+                "This model has only its compiled form (it was pruned, or read from an ARPA file), so its columns cannot be "
+                "shown. Train it without pruning to keep its counts."
+            )
+        return self._mixture
+
+    def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
+        """Columns and weights of a word after each window; without counts, all on the longest n-gram found."""
+        if self._mixture is not None:
+            return self._mixture.shares(windows_BC, words_B)
+        _, nodes, probs = self.compiled.advance(self.state_after(windows_BC), words_B)
+        orders = np.searchsorted(self.compiled.trie.levels, nodes, side="right") - 2
+        weights_BN = np.eye(self.order)[np.clip(orders, 0, self.order - 1)]
+        return tuple(f"{n}-gram" for n in range(1, self.order + 1)), weights_BN * probs[:, None], weights_BN
+
+    # ---- queries -------------------------------------------------------------------------------------------------
+
+    def word_probs(self, ids: Ids) -> Floats:
+        """P of each word of a text, 1 at `<s>`."""
+        return self.compiled.score(ids)
+
+    def start(self, count: int = 1) -> Ints:
+        """The state before the first word."""
+        return np.full(count, self.compiled.start, dtype=np.int64)
+
+    def advance(self, states: Ints, words: Ids) -> tuple[Ints, Floats]:
+        """The states after one more word each, and the logarithm of its probability."""
+        new_states, _, probs = self.compiled.advance(states, np.asarray(words, dtype=np.uint32))
+        with np.errstate(divide="ignore"):
+            return new_states, np.log(probs)
+
+    def distributions(self, states: Ints, out_BJ: AnyFloats | None = None) -> AnyFloats:
+        """P of every word after each state, in the model's own precision."""
+        return self.compiled.distributions(np.asarray(states, dtype=np.int64), out_BJ)
+
+    def state_after(self, windows_BC: Ids) -> Ints:
+        """The states that windows of words lead to."""
+        states = np.zeros(len(windows_BC), dtype=np.int64)
+        for column in range(windows_BC.shape[1]):
+            states = self.compiled.advance(states, np.ascontiguousarray(windows_BC[:, column]))[0]
+        return states
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._path is not None:
+            from modlm.model.folder import load
+
+            return load, (self._path,)
+        return _rebuild, (self.vocabulary, self.compiled, self.counts, self.settings, self.notes)
+
+
+def _rebuild(
+    vocabulary: Vocabulary, compiled: Compiled, counts: Counts | None, settings: NgramSettings | None, notes: tuple[str, ...]
+) -> NgramLM:  # fmt: skip
+    return NgramLM(vocabulary, compiled, counts=counts, settings=settings, notes=notes)
+
+
+def heuristic_mixture(estimates: Estimates, *, extra: Sequence[str] = ("uniform",)) -> Mixture:
+    """The orders as columns, the family's own fallbacks as weights."""
+    vocabulary = estimates.counts.vocabulary
+    blocks: dict[str, Block] = {"ngram": NgramBlock(estimates)}
+    blocks |= {name: CONSTANT_BLOCKS[name](vocabulary) for name in extra}
+    return Mixture(vocabulary, blocks, HeuristicMixer(ColumnLayout(blocks), estimates.smoother))

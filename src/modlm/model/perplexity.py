@@ -1,0 +1,118 @@
+"""Perplexity that says what it counted: words and sentence ends, with and without unknown words."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from modlm.errors import InputError
+from modlm.progress import progress
+from modlm.text.corpus import Corpus
+from modlm.text.encoding import encode_blocks
+from modlm.text.vocabulary import UNKNOWN
+
+if TYPE_CHECKING:
+    from modlm.model.language_model import LanguageModel
+
+
+@dataclass(frozen=True, slots=True)
+class Perplexity:
+    """exp of the mean negative log-likelihood; every word and one end for each sentence are predictions."""
+
+    log_likelihood: float
+    """Natural logarithm of the whole text's probability."""
+    sentences: int
+    words: int
+    unknown: int
+    unknown_log_likelihood: float
+    """The part of `log_likelihood` that unknown words contribute."""
+    impossible: int
+    """Predictions with probability 0; any makes the perplexity infinite."""
+    seconds: float
+
+    @property
+    def predictions(self) -> int:
+        """Words plus one end for each sentence."""
+        return self.words + self.sentences
+
+    @property
+    def perplexity(self) -> float:
+        """Of all predictions."""
+        return _exp(-self.log_likelihood / self.predictions)
+
+    @property
+    def perplexity_without_unknown(self) -> float:
+        """Of the predictions whose word is in the vocabulary; NaN if there is none."""
+        known = self.predictions - self.unknown
+        return _exp(-(self.log_likelihood - self.unknown_log_likelihood) / known) if known else math.nan
+
+    @property
+    def perplexity_per_word(self) -> float:
+        """The whole text's likelihood spread over its words alone (SRILM's ppl1); NaN if there are no words."""
+        return _exp(-self.log_likelihood / self.words) if self.words else math.nan
+
+    @property
+    def bits(self) -> float:
+        """Mean bits a prediction."""
+        return -self.log_likelihood / self.predictions / math.log(2)
+
+    @property
+    def words_per_second(self) -> float:
+        """Predictions a second, reading and encoding the text included."""
+        return self.predictions / max(self.seconds, 1e-9)
+
+    def __float__(self) -> float:
+        return self.perplexity
+
+    def as_dict(self) -> dict[str, float | int]:
+        """For `--json`."""
+        return {
+            "perplexity": self.perplexity,
+            "perplexity_without_unknown": self.perplexity_without_unknown,
+            "perplexity_per_word": self.perplexity_per_word,
+            "bits": self.bits,
+            "log_likelihood": self.log_likelihood,
+            "sentences": self.sentences,
+            "words": self.words,
+            "predictions": self.predictions,
+            "unknown": self.unknown,
+            "impossible": self.impossible,
+            "words_per_second": self.words_per_second,
+        }
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 700 else math.inf
+
+
+def perplexity(model: LanguageModel, text: Any) -> Perplexity:
+    """The perplexity of a text: a path, several, sentences, or a Corpus over the model's vocabulary; streamed."""
+    begun = time.perf_counter()
+    if isinstance(text, Corpus):
+        same = text.vocabulary == model.vocabulary
+        blocks = iter([text.ids if same else text.vocabulary.mapping(model.vocabulary)[text.ids]])
+    else:
+        blocks = encode_blocks(text, model.vocabulary)
+    total = unknown_total = 0.0
+    sentences = predictions = unknown = impossible = 0
+    with progress("scoring") as bar:
+        for ids in blocks:
+            log_probs = model.log_probs(ids)
+            starts = int(np.count_nonzero(ids == model.vocabulary.start))
+            is_unknown = ids == UNKNOWN
+            total += float(log_probs.sum())
+            unknown_total += float(log_probs[is_unknown].sum())
+            impossible += int(np.count_nonzero(np.isneginf(log_probs)))
+            unknown += int(np.count_nonzero(is_unknown))
+            sentences += starts
+            predictions += len(ids) - starts
+            bar.advance(len(ids) - starts)
+    if predictions == 0:
+        raise InputError("There are no sentences to score. Give a text with one sentence a line.")
+    seconds = time.perf_counter() - begun
+    return Perplexity(total, sentences, predictions - sentences, unknown, unknown_total, impossible, seconds)
+

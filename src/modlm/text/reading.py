@@ -1,0 +1,80 @@
+"""One pass over a text: its ids into a store, and its words into a vocabulary when none is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from modlm.arrays import Ids, threads
+from modlm.errors import ConfigError, InputError
+from modlm.text.encoding import TextRules, VocabularyEncoder, encoded
+from modlm.text.id_store import IdStore
+from modlm.text.sources import BLOCK_BYTES, Files, Sentences
+from modlm.text.vocabulary import Vocabulary
+from modlm.text.word_table import WordTable, merged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordLimits:
+    """Which words of a text make its vocabulary; the others are unknown."""
+
+    max_words: int | None = None
+    """At most this many ordinary words, the most frequent ones; None for all."""
+    min_count: int = 1
+    """Only words that occur at least this often."""
+
+    def __post_init__(self) -> None:
+        if self.max_words is not None and self.max_words < 1:
+            raise ConfigError(f"max_words must be at least 1, but is {self.max_words}.")
+        if self.min_count < 1:
+            raise ConfigError(f"min_count must be at least 1, but is {self.min_count}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a pass found."""
+
+    vocabulary: Vocabulary
+    ids: Ids
+    sentences: int
+    unknown: int
+    """Words that are `<unk>`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextReader:
+    """A text and how to read it; can be used once when the text is a stream."""
+
+    source: Files | Sentences
+    rules: TextRules
+    workers: int | None = None
+    block_bytes: int = BLOCK_BYTES
+
+    def encode(self, vocabulary: Vocabulary, store: IdStore) -> Reading:
+        """Read with a vocabulary that is given."""
+        encoders = [VocabularyEncoder(vocabulary) for _ in range(threads(self.workers))]
+        blocks = encoded(self.source, encoders, self.rules, block_bytes=self.block_bytes)
+        sentences, unknown = 0, 0
+        for block in blocks:
+            store.append(block.ids)
+            sentences += block.sentences
+            unknown += block.unknown
+        self._refuse_nothing(sentences)
+        return Reading(vocabulary, store.finish(), sentences, unknown)
+
+    def collect(self, limits: WordLimits, store: IdStore) -> Reading:
+        """Read and make the vocabulary from the words that are met."""
+        tables = [WordTable() for _ in range(threads(self.workers))]
+        sentences, parts = 0, []
+        for block in encoded(self.source, tables, self.rules, block_bytes=self.block_bytes):
+            store.append(block.ids)
+            sentences += block.sentences
+            parts.append(block.encoder)
+        self._refuse_nothing(sentences)
+        whole, to_whole = merged(tables)
+        lines, final, unknown = whole.ordered(max_words=limits.max_words, min_count=limits.min_count)
+        to_final = [final[ids] for ids in to_whole]
+        return Reading(Vocabulary(lines), store.finish([to_final[part] for part in parts]), sentences, unknown)
+
+    def _refuse_nothing(self, sentences: int) -> None:
+        if sentences == 0:
+            raise InputError("there are no sentences: the text is empty.", path=self.source)
