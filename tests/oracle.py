@@ -200,8 +200,12 @@ class Oracle:
         count = self.after[n].get(context, {}).get(word, 0)
         if context is None or count == 0 or self.dropped((*context, word)):
             return Fraction(0)
+        return max(Fraction(0), count - self.discount(n, count))
+
+    def discount(self, n: int, count: int) -> Fraction:
+        """What a count of 1 or more loses."""
         discounts = self.discounts[n]
-        return max(Fraction(0), count - discounts[min(count, len(discounts)) - 1])
+        return discounts[min(count, len(discounts)) - 1]
 
     def kept(self, n: int, context: Context) -> Fraction:
         """The sum of the discounted counts after a context."""
@@ -211,10 +215,15 @@ class Oracle:
         """alpha: the share that discounting and pruning took, 1 - kept/c; 1 when unseen.
 
         Witten-Bell adds u to the denominator: 1 - c/(c+u) = u/(c+u). Maximum likelihood gives 0 for seen contexts.
+        Good-Turing adds 1 where no follower is discounted, all their counts being too large: 1 - c/(c+1) = 1/(c+1).
         """
         if self.kept(n, context) == 0:
             return Fraction(1)
-        added = self.followers(n, context) if self.smoothing == "witten-bell" else 0
+        added = 0
+        if self.smoothing == "witten-bell":
+            added = self.followers(n, context)
+        elif self.smoothing == "good-turing":
+            added = int(all(self.discount(n, count) == 0 for count in self.after[n][context].values()))
         return 1 - self.kept(n, context) / (self.total(n, context) + added)
 
     def column(self, n: int, context: Context, word: str) -> Fraction:

@@ -174,6 +174,22 @@ def test_absolute_discounting_by_hand() -> None:
     assert oracle.fallback(2, ("a",)) == F(2, 3) / 3
 
 
+def test_good_turing_falls_back_even_where_nothing_is_discounted() -> None:
+    # After a: b 4 times. After b: </s> 4 times. No order has the counts of counts that Katz needs, so d is given.
+    oracle = Oracle([["a", "b"]] * 4, order=2, smoothing="good-turing", discounts=[(0.5, 0.5, 0.0)] * 2)
+    assert oracle.fallback(2, ("a",)) == F(1, 4 + 1)
+    assert oracle.column(2, ("a",), "b") == 1
+    assert oracle.fallback(1, ()) == F(1, 12 + 1)
+    assert oracle.probability("b", ["a"]) == F(4, 5) + F(1, 5) * (F(12, 13) * F(1, 3) + F(1, 13) * F(1, 4))
+
+
+def test_good_turing_adds_nothing_where_one_follower_is_discounted() -> None:
+    text = [["a", "b"]] * 4 + [["a", "c"]]
+    oracle = Oracle(text, order=2, smoothing="good-turing", discounts=[(0.5, 0.5, 0.0)] * 2)
+    assert oracle.fallback(2, ("a",)) == F(1, 2) / 5
+    assert oracle.fallback(2, ("b",)) == F(1, 4 + 1)
+
+
 def test_the_last_fallback_is_split_equally_over_the_extra_columns() -> None:
     oracle = Oracle(TEXT, order=1, smoothing="witten-bell", extra=("uniform", "unknown"))
     assert oracle.weights([]) == [F(9, 13), F(2, 13), F(2, 13)]

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,15 @@ Bools = NDArray[np.bool_]
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+
+
+if TYPE_CHECKING:
+
+    def int64(value: Any) -> int:
+        """The number in 64 bits with a sign, as kernels must have it before they mix it with others."""
+
+else:
+    int64 = np.int64
 
 
 def kernel(function: F) -> F:
@@ -52,7 +61,12 @@ def in_parallel(tasks: Sequence[Callable[[], T]], *, workers: int | None = None)
     if count <= 1:
         return [task() for task in tasks]
     with ThreadPoolExecutor(count) as pool:
-        return [future.result() for future in [pool.submit(task) for task in tasks]]
+        futures = [pool.submit(task) for task in tasks]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:  # Ctrl-C too: tasks that have not begun need not
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def even_ranges(total: int, parts: int) -> list[tuple[int, int]]:

@@ -89,6 +89,11 @@ def test_blank_lines_between_rows_keep_line_numbers_right(tmp_path: Path) -> Non
     assert [bigrams.line(row) for row in range(4)] == [14, 15, 18, 19]
 
 
+def test_zstandard_files_read_the_same(tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    assert_same(read(tmp_path, zstandard.compress(VALID.encode())), read(tmp_path, VALID))
+
+
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gz", "bz2", "xz"])
 def test_packed_files_read_the_same(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     assert_same(read(tmp_path, pack(VALID.encode())), read(tmp_path, VALID))

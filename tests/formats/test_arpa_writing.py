@@ -81,7 +81,7 @@ def test_a_start_that_says_something_keeps_it(tmp_path: Path) -> None:
 def test_numbers_beyond_the_kernel_are_written_too(tmp_path: Path) -> None:
     path = tmp_path / "model.arpa"
     numbers = [-1e-20, -3e9, -1, -1e-45, -1]
-    write_arpa(path, WORDS, [unigrams(numbers, numbers)])
+    write_arpa(path, WORDS, [unigrams(numbers, numbers), ArpaSection(0, [])])
     np.testing.assert_array_equal(read_arpa(path).orders[0].log10_probs.astype(np.float32), np.float32(numbers))
     assert rows_of(path)[0] == "-1e-20\t<unk>\t-1e-20"
 

@@ -79,8 +79,15 @@ def test_a_given_vocabulary_decides(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a b\t5\nb\t1\n", "a b\t5\r\nb\t1\r\n", "a b\t5\nb\t1", "\n\na b\t5\n\nb\t1\n \n", " a  b \t5 \nb\t1\n", "\ufeffa b\t5\nb\t1\n"],
-)  # fmt: skip
+    [
+        "a b\t5\nb\t1\n",
+        "a b\t5\r\nb\t1\r\n",
+        "a b\t5\nb\t1",
+        "\n\na b\t5\n\nb\t1\n \n",
+        " a  b \t5 \nb\t1\n",
+        "\ufeffa b\t5\nb\t1\n",
+    ],
+)
 def test_line_ends_blank_lines_and_spaces_do_not_matter(tmp_path: Path, text: str) -> None:
     assert counts_in(read(tmp_path, text, vocabulary=Vocabulary.from_words(["a", "b"]))) == {"a b": 5, "b": 1}
 

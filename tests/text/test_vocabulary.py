@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -200,3 +202,15 @@ def test_limits_that_make_no_sense_are_refused():
         Vocabulary.from_text(["a"], max_words=0)
     with pytest.raises(ConfigError, match="min_count must be at least 1, but is 0"):
         Vocabulary.from_text(["a"], min_count=0)
+
+
+def test_opening_and_asking_for_words_needs_no_compiled_kernels(pets, tmp_path):
+    pets.save(tmp_path / "words")
+    program = """
+import sys
+from modlm.text import Vocabulary
+pets = Vocabulary.from_file(sys.argv[1])
+assert (pets.encode("dog cow").tolist(), pets.word(2), len(pets.fingerprint)) == ([3, 0], "cat", 64)
+assert "numba" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "words")], check=True)

@@ -6,7 +6,11 @@ import numpy as np
 
 from modlm.arrays import Floats, Ids, kernel
 
-NONE = 0xFFFFFFFF
+
+@kernel
+def seen(context: int, base: int, kept: Floats) -> bool:
+    """Whether a context of a walk (base, base + 1, … in this order) has a column of its own; NONE never does."""
+    return 0 <= context - base < len(kept) and kept[context - base] > 0
 
 
 @kernel
@@ -18,7 +22,7 @@ def column_along(
     last = len(discounts) - 1
     for t in range(len(contexts_T)):
         context = np.int64(contexts_T[t])
-        if context == NONE or kept[context - base] <= 0:
+        if not seen(context, base, kept):
             out[t] = 1.0 / vocab_size
             continue
         r = np.int64(frequencies[nodes_T[t]]) if nodes_T[t] != 0 else 0
@@ -32,7 +36,7 @@ def features_along(
     """seen, log total, log followers (, log kept); zeros where the context was not seen."""
     for t in range(len(contexts_T)):
         context = np.int64(contexts_T[t])
-        if context == NONE or kept[context - base] <= 0:
+        if not seen(context, base, kept):
             out_TF[t, :] = 0.0
             continue
         context -= base
@@ -52,7 +56,7 @@ def column_after(
     last = len(discounts) - 1
     for i in range(len(contexts_B)):
         context = np.int64(contexts_B[i])
-        if context == NONE or kept[context - base] <= 0:
+        if not seen(context, base, kept):
             out_BJ[i, :] = 1.0 / out_BJ.shape[1]
             continue
         out_BJ[i, :] = 0.0

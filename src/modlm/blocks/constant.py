@@ -20,7 +20,7 @@ class ConstantBlock:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.columns = (self.kind,)
+        self.columns: tuple[str, ...] = (self.kind,)
         self.column: Floats = self.distribution(len(vocabulary))
 
     @staticmethod

@@ -42,7 +42,7 @@ class ModelBlock:
     """One column: a whole language model; without features."""
 
     kind: ClassVar[str] = "model"
-    columns = ("",)
+    columns: tuple[str, ...] = ("",)
     features: tuple[str, ...] = ()
 
     def __init__(self, model: Predictor, vocabulary: Vocabulary) -> None:

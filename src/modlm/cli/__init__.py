@@ -1,1 +1,5 @@
-"""cli."""
+"""The `modlm` command."""
+
+from modlm.cli.app import main
+
+__all__ = ["main"]

@@ -6,21 +6,29 @@ frequencies, so whatever reads counts reads all three. An n-gram with frequency 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import Ids, Ints, in_parallel
+from modlm.arrays import Ids, Ints, in_parallel, threads
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
 from modlm.text.vocabulary import Vocabulary
 
+if TYPE_CHECKING:
+    from modlm.formats.folder import Verify
+    from modlm.text.corpus import Corpus
+    from modlm.text.sources import Text
+
 EDGES = ("once", "repeat")
 MAX_ORDER = 16
+ONE_THREAD = 20_000  # words of a text below which a second thread does not pay
 
 Frequencies = NDArray[np.uint32] | NDArray[np.uint64]
 
@@ -58,6 +66,26 @@ class Counts:
         self.cut_off = tuple(cut_off)
         """Per order, the least count that was kept by whoever made imported counts; empty when nothing was cut off."""
 
+    @classmethod
+    def from_text(cls, text: Text | Corpus, **options: Any) -> Counts:
+        """Counts of files, sentences or a corpus; the options are those of `count_text`."""
+        from modlm.counts.counting import count_text
+
+        return count_text(text, **options)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, verify: Verify = "fast") -> Counts:
+        """Counts from their folder, memory-mapped; "full" reads and checks every byte."""
+        from modlm.counts.counts_folder import open_counts
+
+        return open_counts(path, verify=verify)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a counts folder, as `docs/formats.md` specifies it."""
+        from modlm.counts.counts_folder import save_counts
+
+        save_counts(self, path, overwrite=overwrite)
+
     @property
     def order(self) -> int:
         """N, the highest order."""
@@ -86,12 +114,16 @@ class Counts:
         """
         from modlm.counts.trie_kernels import walk
 
+        trie, start, (start_node, start_depth) = self.trie, len(self.vocabulary), self.start_context
         contexts_TN, nodes_TN = np.empty((2, len(ids), self.order), dtype=np.uint32)
-        start_node, start_depth = self.start_context
-        walk(
-            self.trie.words, self.trie.first, self.trie.suffix, self.order, ids, len(self.vocabulary),
-            start_node, start_depth, 0, 0, contexts_TN, nodes_TN,
-        )  # fmt: skip
+
+        def part(low: int, high: int) -> None:
+            walk(
+                trie.words, trie.first, trie.suffix, self.order, ids[low:high], start, start_node, start_depth, 0, 0,
+                contexts_TN[low:high], nodes_TN[low:high],
+            )  # fmt: skip
+
+        in_parallel([partial(part, *bounds) for bounds in at_sentences(ids, start, threads())])
         return contexts_TN, nodes_TN
 
     def node(self, ids: Sequence[int]) -> int:
@@ -128,7 +160,7 @@ class Counts:
     def _sums(self, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         from modlm.counts.trie_kernels import context_sums
 
-        low, high = self.trie.levels[order - 1], self.trie.levels[order]
+        low, high = self.layer(order).low, self.layer(order).high
         total, followers, kept = np.empty((3, high - low))
         context_sums(self.trie.first, self.frequencies, np.zeros(1), low, high, total, followers, kept)
         return total, followers
@@ -144,7 +176,8 @@ class Counts:
     def continuation(self) -> Counts:
         """The counts that Kneser-Ney smooths: below the highest order, in how many different left contexts.
 
-        With edge `once`, n-grams that begin with `<s>` have nothing at their left and keep their frequencies.
+        With edge `once`, n-grams that begin with `<s>` have nothing at their left and keep their frequencies. What
+        occurs in a collection that was cut off stood after something, even if all of that was cut: it counts as one.
         """
         from modlm.counts.trie_kernels import count_left_extensions
 
@@ -159,6 +192,8 @@ class Counts:
         if self.edge == "once":
             for nodes in self.starting_with_start():
                 adjusted[nodes] = own[nodes]
+        if self.cut_off:
+            np.maximum(adjusted, own > 0, out=adjusted)
         adjusted[1 + len(self.vocabulary)] = 0
         return self.with_frequencies(adjusted)
 
@@ -185,11 +220,27 @@ class Counts:
         trie = self.trie
         return {"words": trie.words, "first": trie.first, "suffix": trie.suffix, "frequencies": self.frequencies}
 
-    def with_frequencies(self, frequencies: Frequencies) -> Counts:
+    def with_frequencies(self, frequencies: Frequencies, *, sentences: int | None = None) -> Counts:
         """The same n-grams with other frequencies; the trie is shared."""
-        return Counts(
-            self.vocabulary, self.trie, frequencies, edge=self.edge, sentences=self.sentences, cut_off=self.cut_off
-        )
+        kept = self.sentences if sentences is None else sentences
+        return Counts(self.vocabulary, self.trie, frequencies, edge=self.edge, sentences=kept, cut_off=self.cut_off)
+
+
+def at_sentences(ids: Ids, start: int, parts: int) -> list[tuple[int, int]]:
+    """Neighbouring ranges of a text that begin at sentence starts, one when the text is short."""
+    wanted = np.linspace(0, len(ids), (parts if len(ids) >= ONE_THREAD else 1) + 1).astype(np.int64)
+    cuts = [0, len(ids)]
+    for place in wanted[1:-1]:
+        ahead = ids[place : place + ONE_THREAD] == start
+        if ahead.any():
+            cuts.append(int(place + ahead.argmax()))
+    return [(low, high) for low, high in pairwise(sorted(cuts)) if low < high]
+
+
+def narrowed(frequencies: NDArray[np.integer[Any]]) -> Frequencies:
+    """Frequencies as they are kept: in 32 bits, or in 64 when some count needs it."""
+    wide = int(frequencies.max(initial=0)) > np.iinfo(np.uint32).max
+    return frequencies.astype(np.uint64, copy=False) if wide else frequencies.astype(np.uint32, copy=False)
 
 
 def check_order(order: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def ranges_of_words(bounds: Ints, parts: int) -> list[tuple[int, int]]:
     """Neighbouring ranges of first words, each with about the same number of positions."""
     targets = np.linspace(0, bounds[-1], parts + 1)[1:-1]
     cuts = np.unique(np.concatenate(([0], np.searchsorted(bounds, targets), [len(bounds) - 1])))
-    return [(int(low), int(high)) for low, high in zip(cuts, cuts[1:], strict=False)]
+    return [(int(low), int(high)) for low, high in pairwise(cuts)]
 
 
 def sort_suffixes(ids: Ids, *, vocab_size: int, order: int, workers: int | None = None) -> SortedSuffixes:
@@ -73,9 +74,7 @@ def sort_suffixes(ids: Ids, *, vocab_size: int, order: int, workers: int | None 
     return SortedSuffixes(positions, shared, length, bounds, ranges)
 
 
-def build(
-    ids: Ids, *, vocab_size: int, order: int, edge: str = "once", workers: int | None = None
-) -> tuple[Trie, Ids]:
+def build(ids: Ids, *, vocab_size: int, order: int, edge: str = "once", workers: int | None = None) -> tuple[Trie, Ids]:
     """The trie of a text (`<s> w … </s>` per sentence) and the raw count of each node."""
     from modlm.counts import sort_kernels as kernels
 
@@ -89,7 +88,8 @@ def build(
         return out
 
     sizes = np.array(in_parallel([partial(count, *r) for r in s.ranges], workers=workers))
-    levels = (0, 1, *(int(level) for level in vocab_size + 2 + np.cumsum(np.append(0, sizes.sum(axis=0)[2 : order + 1]))))
+    ends = vocab_size + 2 + np.cumsum(np.append(0, sizes.sum(axis=0)[2 : order + 1]))
+    levels = (0, 1, *(int(level) for level in ends))
     # next_RN: the first node of each order in each range
     next_RN = np.array(levels)[None, : order + 1] + np.cumsum(sizes, axis=0)[:, : order + 1] - sizes[:, : order + 1]
     words, counts = np.empty(levels[-1], dtype=np.uint32), np.empty(levels[-1], dtype=np.uint32)
@@ -98,7 +98,8 @@ def build(
 
     def fill(r: int) -> None:
         kernels.fill_nodes(
-            ids, s.positions, s.shared, s.length, s.bounds, *s.ranges[r], order, start, next_RN[r].copy(), words, first, counts
+            ids, s.positions, s.shared, s.length, s.bounds, *s.ranges[r], order, start, next_RN[r].copy(),
+            words, first, counts,
         )  # fmt: skip
 
     in_parallel([partial(fill, r) for r in range(len(s.ranges))], workers=workers)

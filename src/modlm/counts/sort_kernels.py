@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Bytes, Ids, Ints, kernel
+from modlm.arrays import Bytes, Ids, Ints, int64, kernel
 
 SMALL = 24  # below this, insertion sort
 RADIX = 1500  # from this on, radix sort
@@ -144,7 +144,7 @@ def sort_run(
     keys, other_keys = scratch_keys[0, :size], scratch_keys[1, :size]
     values, other_values = scratch_values[0, :size], scratch_values[1, :size]
     for i in range(size):
-        position = np.int64(positions[low + i])
+        position = int64(positions[low + i])
         words = words_left(ids, position, order, end)
         key = np.uint64(0)
         for field in range(fields):
@@ -202,7 +202,7 @@ def sort_suffixes(
                     )  # fmt: skip
                 i = run
         for i in range(begin, stop):
-            length[i] = words_left(ids, np.int64(positions[i]), order, end)
+            length[i] = words_left(ids, int64(positions[i]), order, end)
 
 
 @kernel
@@ -225,7 +225,7 @@ def fill_nodes(
             first[1 + word] = next_node[2]
         counts[1 + word] = 0 if word == start else bounds[word + 1] - bounds[word]
         for i in range(bounds[word], bounds[word + 1]):
-            position = np.int64(positions[i])
+            position = int64(positions[i])
             for n in range(2, length[i] + 1):
                 last = ids[position + n - 1]
                 if shared[i] < n:
@@ -259,5 +259,5 @@ def link_suffixes(
     """suffix[node] for the n-grams: what begins one position further on, one order down."""
     for i in range(low, high):
         if shared[i] < n <= length[i]:
-            suffix[node] = shorter[np.int64(positions[i]) + 1]
+            suffix[node] = shorter[int64(positions[i]) + 1]
             node += 1

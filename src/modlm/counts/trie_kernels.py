@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids, Ints, kernel
+from modlm.arrays import Floats, Ids, Ints, int64, kernel
 
 NONE = 0xFFFFFFFF  # "no such context" in the tables that a walk fills; node 0 (the root) means "no such n-gram"
 
@@ -35,7 +35,14 @@ def follower(words: Ids, first: Ids, context: int, word: int) -> int:
         return 1 + word
     if context + 1 >= len(first):
         return 0
-    return find(words, np.int64(first[context]), min(np.int64(first[context + 1]), len(words)), word)
+    return find(words, int64(first[context]), min(int64(first[context + 1]), len(words)), word)
+
+
+@kernel
+def shorter(suffix: Ids, node: int) -> int:
+    """The suffix of a node; the root where it does not point to a smaller node."""
+    found = int64(suffix[node])
+    return found if found < node else 0
 
 
 @kernel
@@ -47,7 +54,7 @@ def descend(words: Ids, first: Ids, ngrams_BC: Ids, out: Ids) -> None:
             word = ngrams_BC[row, column]
             if word == NONE and node == 0:
                 continue
-            node = follower(words, first, node, word) if 1 + np.int64(word) < len(words) else 0
+            node = follower(words, first, node, word) if 1 + int64(word) < len(words) else 0
             if node == 0:
                 break
         out[row] = node
@@ -60,12 +67,12 @@ def walk(
 ) -> tuple[int, int]:  # fmt: skip
     """Context node (NONE if unseen) and n-gram node (0 if unseen) of every order at every position of a text.
 
-    `<s>` sets the context to `start_node` and has no n-gram of its own; NONE empties the context, so that windows cut out
-    of texts can be walked one after the other. The context before the first position is `state`, an n-gram of `depth`
-    words; the one after the last is returned.
+    `<s>` sets the context to `start_node` and has no n-gram of its own; NONE empties the context, so that windows cut
+    out of texts can be walked one after the other. The context before the first position is `state`, an n-gram of
+    `depth` words; the one after the last is returned.
     """
     for t in range(len(ids)):
-        word = np.int64(ids[t])
+        word = int64(ids[t])
         for n in range(order):
             contexts_TN[t, n], nodes_TN[t, n] = NONE, 0
         if word == start:
@@ -77,16 +84,16 @@ def walk(
         context = state
         for n in range(depth, -1, -1):
             contexts_TN[t, n] = context
-            context = np.int64(suffix[context])
+            context = shorter(suffix, context)
         found = depth
         node = follower(words, first, state, word)
         while node == 0 and found > 0:
             found -= 1
-            node = follower(words, first, np.int64(contexts_TN[t, found]), word)
-        state, depth = (node, found + 1) if found + 1 < order else (np.int64(suffix[node]), order - 1)
+            node = follower(words, first, int64(contexts_TN[t, found]), word)
+        state, depth = (node, found + 1) if found + 1 < order else (shorter(suffix, node), order - 1)
         for n in range(found, -1, -1):
             nodes_TN[t, n] = node
-            node = np.int64(suffix[node])
+            node = shorter(suffix, node)
     return state, depth
 
 
@@ -95,7 +102,7 @@ def count_left_extensions(counts: np.ndarray, suffix: Ids, low: int, high: int, 
     """Add 1 to the suffix of every n-gram low..high-1 that occurs."""
     for node in range(low, high):
         if counts[node] > 0:
-            out[suffix[node]] += 1
+            out[shorter(suffix, node)] += 1
 
 
 @kernel
@@ -117,7 +124,7 @@ def count_of_counts(counts: np.ndarray, low: int, high: int, out: Ints) -> None:
     """Add to out[r] how many of the counts low..high-1 are r; out[-1] takes all larger ones."""
     last = len(out) - 1
     for node in range(low, high):
-        out[min(np.int64(counts[node]), last)] += 1
+        out[min(int64(counts[node]), last)] += 1
 
 
 @kernel
@@ -133,8 +140,8 @@ def context_sums(
     last = len(discounts) - 1
     for context in range(low, high):
         sum_counts, number, sum_kept = 0.0, 0.0, 0.0
-        for node in range(np.int64(first[context]), min(np.int64(first[context + 1]), len(counts))):
-            r = np.int64(counts[node])
+        for node in range(int64(first[context]), min(int64(first[context + 1]), len(counts))):
+            r = int64(counts[node])
             if r > 0:
                 sum_counts += r
                 number += 1

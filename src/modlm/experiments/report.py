@@ -121,7 +121,7 @@ def _paragraphs(paragraphs: tuple[str, ...]) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    return not cell or cell in ("–", "-") or cell[0].isdigit() or (cell[0] in "+-−<" and cell[1:2].isdigit())
+    return not cell or cell in ("–", "-", "∞") or cell[0].isdigit() or (cell[0] in "+-−<" and cell[1:2].isdigit())
 
 
 def _table(table: Table) -> str:

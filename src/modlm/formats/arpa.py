@@ -20,9 +20,9 @@ from modlm.arrays import Floats, Ids, Ints
 from modlm.errors import InputError
 from modlm.formats.arpa_checks import check_ngrams
 from modlm.formats.arpa_errors import number_error, positive_error, row_error
-from modlm.formats.arpa_header import check_size, expect_end, expect_section, read_announced, shown
+from modlm.formats.arpa_header import TOLERANCE, check_size, expect_end, expect_section, read_announced
 from modlm.formats.arpa_writer import ArpaRows, ArpaSection
-from modlm.formats.lines import Lines, open_lines
+from modlm.formats.lines import Lines, open_lines, shown
 from modlm.progress import Progress, progress
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
 from modlm.text.word_list import HEADER
@@ -146,26 +146,15 @@ class _Reader:
         from modlm.formats import arpa_kernels as kernels
         from modlm.text.text_kernels import WANTED
 
-        lines, first = self.lines, section.row
+        lines, first, top = self.lines, section.row, section.order == len(self.counts)
         if not lines.more():
             raise lines.fail(
                 rf"the file ends inside \{section.order}-grams:, after {first:,} of {section.count:,} rows. "
                 "It is truncated; get it again."
             )
-        text, top = lines.text, section.order == len(self.counts)
-        words = (self.words.blob, self.words.offsets, self.words.table)
-        if section.order == 1:
-            stop = kernels.read_unigrams(
-                text, lines.at, lines.end, section.count, top, *words, self.words.counts, self.words.state,
-                section.ngrams, section.probs, section.backoffs, first, self.longs_L3,
-            )  # fmt: skip
-        else:
-            stop = kernels.read_ngrams(
-                text, lines.at, lines.end, section.count, top, *words, self.id_of, int(self.id_of[START_INDEX]),
-                section.ngrams, section.probs, section.backoffs, first, self.longs_L3,
-            )  # fmt: skip
-        at, section.row, longs, code, start, end = stop
-        section.note_line(first, lines.line)
+        at, section.row, longs, code, start, end = self._run_kernel(section, top=top)
+        if section.row > first:
+            section.note_line(first, lines.line)
         self._read_longs(section, first, longs, top=top)
         self.bar.advance(at - lines.at)
         lines.skip(at - lines.at, lines=section.row - first)
@@ -176,7 +165,17 @@ class _Reader:
         elif code == kernels.NOT_A_ROW:
             self._skip_blank(section)
         elif code not in (kernels.END_OF_BLOCK, kernels.SECTION_FULL):
-            raise lines.fail(row_error(code, text[start:end].tobytes(), section.order, top=top))
+            raise lines.fail(row_error(code, lines.text[start:end].tobytes(), section.order, top=top))
+
+    def _run_kernel(self, section: _Section, *, top: bool) -> tuple[int, int, int, int, int, int]:
+        from modlm.formats.arpa_kernels import read_ngrams, read_unigrams
+
+        lines, words = self.lines, self.words
+        text = lines.text, lines.at, lines.end, section.count, top, words.blob, words.offsets, words.table
+        rows = section.ngrams, section.probs, section.backoffs, section.row, self.longs_L3
+        if section.order == 1:
+            return read_unigrams(*text, words.counts, words.state, *rows)
+        return read_ngrams(*text, self.id_of, int(self.id_of[START_INDEX]), *rows)
 
     def _skip_blank(self, section: _Section) -> None:
         line = self.lines.take_line() or b""
@@ -189,7 +188,7 @@ class _Reader:
 
     def _read_longs(self, section: _Section, first: int, longs: int, *, top: bool) -> None:
         """Numbers that the kernel left to Python: more than 15 digits or so, or very large or small."""
-        from modlm.formats.arpa_kernels import TOLERANCE, TOP_BACKOFF
+        from modlm.formats.arpa_kernels import TOP_BACKOFF
 
         for place, start, end in self.longs_L3[:longs].tolist():
             row, is_backoff = divmod(place, 2)
@@ -199,7 +198,7 @@ class _Reader:
                 what = "log10 backoff weight" if is_backoff else "log10 probability"
                 raise self.lines.fail(number_error(found, what, section.order, top=top), line=line)
             if not is_backoff and value > TOLERANCE:
-                raise self.lines.fail(positive_error(found, TOLERANCE), line=line)
+                raise self.lines.fail(positive_error(found), line=line)
             if is_backoff and top and value != 0:
                 raise self.lines.fail(row_error(TOP_BACKOFF, found, section.order, top=top), line=line)
             if is_backoff:

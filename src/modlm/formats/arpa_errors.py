@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from modlm.formats.arpa_header import shown
+from modlm.formats.arpa_header import TOLERANCE
+from modlm.formats.lines import shown
 
 
 def row_rule(order: int, *, top: bool) -> str:
@@ -28,11 +29,11 @@ def number_error(found: bytes, what: str, order: int, *, top: bool) -> str:
     )
 
 
-def positive_error(found: bytes, tolerance: float) -> str:
+def positive_error(found: bytes) -> str:
     """For a probability above 1."""
     return (
         f"the log10 probability {shown(found)} is positive, so the probability is above 1. At most 0 is allowed "
-        f"(rounding up to {tolerance:g} is forgiven). Estimate the model again; old versions of IRSTLM write such."
+        f"(rounding up to {TOLERANCE:g} is forgiven). Estimate the model again; old versions of IRSTLM write such."
     )
 
 
@@ -47,7 +48,7 @@ def row_error(code: int, found: bytes, order: int, *, top: bool) -> str:
     if code == kernels.BAD_BACKOFF:
         return number_error(found, "log10 backoff weight", order, top=top)
     if code == kernels.POSITIVE:
-        return positive_error(found, kernels.TOLERANCE)
+        return positive_error(found)
     messages = {
         kernels.TOP_BACKOFF: (
             f"backoff weight {shown(found)} on an n-gram of the highest order, {order}, from which nothing backs off. "

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 from modlm.errors import InputError
-from modlm.formats.lines import Lines
+from modlm.formats.lines import Lines, shown
 
 MAX_ORDER = 64
+"""Of ARPA and count files; higher ones are mistakes."""
+TOLERANCE = 1e-6
+"""Log10 probabilities up to this are taken for rounded zeros."""
 MAX_PREAMBLE_BYTES = 1 << 20
 """`\\data\\` must begin within so many bytes; tools write a few lines of description before it at most."""
 
@@ -21,12 +24,6 @@ OTHER_KINDS = {
     b"iARPA": "This is IRSTLM's iARPA format; convert it with: compile-lm --text=yes FILE FILE.arpa",
     b"qARPA": "This is IRSTLM's quantised format; give the ARPA file that it was made from.",
 }
-
-
-def shown(found: bytes) -> str:
-    """What was found, quoted for a message: decoded as far as possible and not too long."""
-    text = found.decode(errors="backslashreplace")
-    return "'" + (text if len(text) <= 60 else text[:57] + "...") + "'"
 
 
 def read_announced(lines: Lines) -> list[int]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from modlm.arrays import Bytes, Floats, Ids, Ints, kernel
+from modlm.formats.arpa_header import TOLERANCE
 from modlm.formats.number_kernels import EXACT, LONG, read_decimal
 from modlm.formats.word_kernels import FINE, FULL, Hashes, intern_word, split_fields
 from modlm.text.text_kernels import Table, find_word
@@ -21,9 +22,6 @@ Stop = tuple[int, int, int, int, int, int]
 END_OF_BLOCK, SECTION_FULL, NO_ROOM, NO_WORD_ROOM, NOT_A_ROW = 10, 11, 12, 13, 14
 BAD_PROBABILITY, POSITIVE, BAD_BACKOFF, TOP_BACKOFF, TOO_FEW, TOO_MANY = 20, 21, 22, 23, 24, 25
 UNKNOWN_WORD, REPEATED_WORD, START_INSIDE = 26, 27, 28
-
-TOLERANCE = 1e-6
-"""Log-probabilities up to this are taken for rounded zeros."""
 
 
 @kernel

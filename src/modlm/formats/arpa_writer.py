@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from modlm.arrays import Floats, Ids
 from modlm.errors import EstimationError
+from modlm.formats.arpa_header import TOLERANCE
 from modlm.formats.output import RowWriter, text_output
 from modlm.text.vocabulary import Vocabulary
 
 LOG_ZERO = -99.0
-TOLERANCE = 1e-6  # log-probabilities up to this are rounded zeros
 
 Float32s = NDArray[np.float32]
 

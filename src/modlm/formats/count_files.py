@@ -16,8 +16,8 @@ import numpy as np
 
 from modlm.arrays import Ids, Ints
 from modlm.errors import InputError
-from modlm.formats.arpa_header import shown
-from modlm.formats.lines import Lines, open_lines
+from modlm.formats.arpa_header import MAX_ORDER
+from modlm.formats.lines import Lines, open_lines, shown
 from modlm.formats.output import RowWriter, text_output
 from modlm.progress import progress
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
@@ -217,7 +217,7 @@ def _line_error(code: int, rest: np.ndarray, place: int) -> str:
     return {
         kernels.NO_TAB: f"no tab in {shown(line)}. {RULE}",
         kernels.NO_WORDS: f"no words before the tab in {shown(line)}. {RULE}",
-        kernels.TOO_MANY_WORDS: f"more than {kernels.MAX_ORDER} words before the tab. {RULE}",
+        kernels.TOO_MANY_WORDS: f"more than {MAX_ORDER} words before the tab. {RULE}",
         kernels.CONTROL: "a NUL, vertical tab or form feed character. No word may hold one; is this a text file?",
         kernels.START_INSIDE: f"<s> after another word in {shown(line)}. <s> can stand only at the start of an n-gram.",
         kernels.BAD_COUNT: f"the count is {shown(field)}. {RULE}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from modlm.arrays import Bytes, Ids, Ints, kernel
+from modlm.formats.arpa_header import MAX_ORDER
 from modlm.formats.word_kernels import FULL, RETURN, SPACE, TAB, intern_word
 from modlm.text.text_kernels import LINE_END, WANTED, Table, scan_word
 
@@ -10,7 +11,6 @@ END_OF_BLOCK, NO_ROOM = 0, 1
 NO_TAB, NO_WORDS, TOO_MANY_WORDS, CONTROL, START_INSIDE = 10, 11, 12, 13, 14
 BAD_COUNT, ZERO, TOO_LARGE, EXTRA = 15, 16, 17, 18
 
-MAX_ORDER = 64
 MAX_COUNT = 2**63 - 1
 
 UNKNOWN, END, START = 0, 1, 2

@@ -66,6 +66,12 @@ class Lines:
         return InputError(message, path=self.path, line=line or self.line)
 
 
+def shown(found: bytes) -> str:
+    """What was found, quoted for a message: decoded as far as possible and not too long."""
+    text = found.decode(errors="backslashreplace")
+    return "'" + (text if len(text) <= 60 else text[:57] + "...") + "'"
+
+
 @contextmanager
 def open_lines(path: Path) -> Iterator[Lines]:
     """The lines of a file, plain or packed."""

@@ -46,7 +46,7 @@ class RowWriter:
         rows: Callable[[int, Bytes, Ints, Bytes], tuple[int, int, int]],
         odd_row: Callable[[int], bytes],
     ) -> None:
-        """All rows: `rows(row, blob, offsets, buffer)` is a bound kernel; rows that it cannot write are left to `odd_row`."""
+        """All rows: `rows(row, blob, offsets, buffer)` is a bound kernel; what it leaves is `odd_row`'s."""
         from modlm.formats.write_kernels import ALL_WRITTEN, ODD_NUMBER
 
         assert ngrams.size == 0 or ngrams.max() <= self.vocabulary.start, "ids of another vocabulary"

@@ -1,1 +1,1 @@
-"""integrations."""
+"""Other programs' models as language models of ours."""

@@ -27,6 +27,10 @@ class HeuristicMixer:
             raise ConfigError(f"The heuristic mixer needs an n-gram block named {block!r}; there are {', '.join(layout.spans)}.")
         self.smoother = smoother
         self.span = layout.spans[block]
+        self.orders = self.span.columns.stop - self.span.columns.start
+        self.width = (self.span.features.stop - self.span.features.start) // self.orders
+        if self.width < 3:
+            raise ConfigError(f"{block!r} has not the features of an n-gram block, which the heuristic mixer reads.")
         self.columns = len(layout)
         self.rest = [k for k in range(self.columns) if not self.span.columns.start <= k < self.span.columns.stop]
         if not self.rest:
@@ -45,10 +49,9 @@ class HeuristicMixer:
 
     def fallback(self, features_BF: Floats) -> Floats:
         """alpha of each order, 1 where its context was not seen."""
-        orders = self.span.columns.stop - self.span.columns.start
-        own_BNF = features_BF[:, self.span.features].reshape(len(features_BF), orders, -1)
+        own_BNF = features_BF[:, self.span.features].reshape(len(features_BF), self.orders, self.width)
         total_BN, followers_BN = np.exp(own_BNF[:, :, 1]), np.exp(own_BNF[:, :, 2])
-        kept_BN = np.exp(own_BNF[:, :, 3]) if own_BNF.shape[2] > 3 else total_BN
+        kept_BN = np.exp(own_BNF[:, :, 3]) if self.width > 3 else total_BN
         fallback_BN = np.clip(self.smoother.fallback(total_BN, followers_BN, kept_BN), 0.0, 1.0)
         return np.where(own_BNF[:, :, 0] > 0, fallback_BN, 1.0)
 

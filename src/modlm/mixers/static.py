@@ -20,7 +20,8 @@ class StaticMixer:
         weights = np.asarray(weights_K, dtype=np.float64)
         if weights.ndim != 1 or not np.all(weights >= 0) or not np.isclose(weights.sum(), 1.0, atol=1e-6):
             raise ConfigError(f"Static weights must not be negative and must sum to 1, but are {weights.tolist()}.")
-        self.weights_K: Floats = weights / weights.sum()
+        exact = abs(weights.sum() - 1.0) < 1e-12  # then they stay as they are, so that saved weights come back the same
+        self.weights_K: Floats = weights if exact else weights / weights.sum()
 
     def weights(self, features_BF: Floats) -> Floats:
         """The weights, once for each context."""

@@ -15,11 +15,14 @@ from numpy.typing import DTypeLike
 
 from modlm.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, threads
 from modlm.counts.counts import Counts
+from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import ROOT, Trie
+from modlm.errors import ConfigError
+from modlm.model import few
 from modlm.smoothing.smoother import Estimates
 
 CHUNK = 1 << 18  # contexts estimated at a time: three temporary floats each
-LANES = 64  # stretches of a text walked side by side in each thread
+LANES = 128  # stretches of a text walked side by side in each thread
 ONE_THREAD = 20_000  # words of a text below which a second thread does not pay
 
 
@@ -64,6 +67,8 @@ class Compiled:
 
     def advance(self, states: Ints, words: Ids) -> tuple[Ints, Ints, Floats]:
         """The states after one more word each, the n-grams found, and the probability of the word."""
+        if few.answered_here(len(states)):
+            return few.advance(self, states, words)
         from modlm.model.compiled_kernels import advance
 
         new_states, nodes = np.empty((2, len(states)), dtype=np.int64)
@@ -73,10 +78,15 @@ class Compiled:
 
     def distributions(self, states: Ints, out_BJ: AnyFloats | None = None) -> AnyFloats:
         """P of every word after each state, in the precision of the model; fills `out_BJ` when given."""
-        from modlm.model.compiled_kernels import distributions
-
         if out_BJ is None:
             out_BJ = np.empty((len(states), self.vocab_size), dtype=self.probs.dtype)
+        elif out_BJ.shape != (len(states), self.vocab_size):
+            raise ConfigError(f"{len(states)} rows of {self.vocab_size} are written, but the array has {out_BJ.shape}.")
+        if few.answered_here(len(states)):
+            few.distributions(self, states, out_BJ)
+            return out_BJ
+        from modlm.model.compiled_kernels import distributions
+
         distributions(*self.arrays, states, out_BJ)
         return out_BJ
 
@@ -97,6 +107,8 @@ def compile_estimates(
     """
     from modlm.model.compiled_kernels import interpolate, pruned_sums
 
+    if isinstance(raw, SkipCounts):
+        raise ConfigError("Skip n-grams have no compiled form. Use them as a block of a mixture.")
     counts, trie = estimates.counts, estimates.counts.trie
     probs = np.zeros(len(trie), dtype=dtype)
     backoffs = np.ones(trie.contexts, dtype=dtype)

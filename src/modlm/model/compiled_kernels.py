@@ -10,10 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from modlm.arrays import AnyFloats, Floats, Ids, Ints, kernel
-
-ONE, NOT_FOUND = np.uint64(1), np.uint64(0)
-WINDOW = 64  # followers compared at once, four cache lines
-UNSIGNED_WINDOW = np.uint64(WINDOW)
+from modlm.counts.search_kernels import NOT_FOUND, ONE, follower
 
 
 @kernel
@@ -55,39 +52,6 @@ def pruned_sums(
 
 
 @kernel
-def find(words: Ids, low: np.uint64, high: np.uint64, word: np.uint32) -> np.uint64:
-    """The node in low..high-1 whose word it is, or 0: halving down to WINDOW nodes, then one look at all of those.
-
-    The look has a fixed length and no branch inside, so it compiles to a few vector instructions, and most contexts have
-    so few followers that it is all that happens. Unsigned numbers spare numba's test for negative indices.
-    """
-    size = high - low
-    while size > UNSIGNED_WINDOW:
-        half = size >> ONE
-        middle = low + half
-        low = middle if words[middle] <= word else low
-        size -= half
-    if low + UNSIGNED_WINDOW <= np.uint64(len(words)):
-        place = np.uint32(0)
-        limit = np.uint32(size)
-        for i in range(WINDOW):
-            here = np.uint32(np.uint32(i) + np.uint32(1))
-            place = max(place, here if (words[low + np.uint64(i)] == word) & (here <= limit) else np.uint32(0))
-        return low + np.uint64(place) - ONE if place else NOT_FOUND
-    for i in range(size):
-        if words[low + np.uint64(i)] == word:
-            return low + np.uint64(i)
-    return NOT_FOUND
-
-
-@kernel
-def follower(words: Ids, first: Ids, context: np.uint64, word: np.uint32) -> np.uint64:
-    """The node of a word after a context, or 0."""
-    low, high = np.uint64(first[context]), min(np.uint64(first[context + ONE]), np.uint64(len(words)))
-    return find(words, low, high, word) if low < high else NOT_FOUND
-
-
-@kernel
 def shorter(suffix: Ids, node: np.uint64) -> np.uint64:
     """The context one step down, always a smaller node."""
     below = np.uint64(suffix[node])
@@ -125,6 +89,7 @@ def score_text(
 ) -> None:  # fmt: skip
     """P of every word of a text, 1 at each `<s>`; the stretches between `lanes` are walked side by side.
 
+    As in `advance`, an id above that of `<s>` (NOTHING, or one of another vocabulary) empties the context.
     Each round takes every lane one search further. The searches of a round do not depend on one another, so the processor
     has many memory reads under way at once; walking one sentence to its end would wait for each.
     """
@@ -146,9 +111,9 @@ def score_text(
                 context[lane], weight[lane] = context[active], weight[active]
                 continue
             word = ids[t]
-            if word == start:
+            if word >= start:
                 out[t] = 1.0
-                context[lane], place[lane] = start_state, t + ONE
+                context[lane], place[lane] = start_state if word == start else 0, t + ONE
                 lane += ONE
                 continue
             here = context[lane]
@@ -173,14 +138,17 @@ def advance(
 ) -> None:  # fmt: skip
     """P of one word after each state, the n-gram it was found as, and the states after it.
 
-    `<s>` begins a sentence anew, NOTHING empties the context; neither has a probability to speak of (1).
+    `<s>` begins a sentence anew, NOTHING empties the context; neither has a probability to speak of (1). What is no state
+    of this model counts as the empty context.
     """
+    contexts = np.uint64(len(first) - 1)
     for i in range(len(states)):
         word = next_words[i]
         if word >= start:
             out[i], nodes[i], new_states[i] = 1.0, 0, start_state if word == start else 0
             continue
-        node, weight = longest(words, first, suffix, backoffs, np.uint64(states[i]), word)
+        state = np.uint64(states[i])
+        node, weight = longest(words, first, suffix, backoffs, state if state < contexts else NOT_FOUND, word)
         out[i], nodes[i] = weight * probs[node], node
         new_states[i] = resting_place(first, suffix, node)
 
@@ -194,6 +162,8 @@ def distribution(
     weight = np.empty(65, np.float64)
     depth = 0
     weight[0] = 1.0
+    if not 0 <= context < len(first) - 1:
+        context = 0
     while context != 0 and depth < 64:
         chain[depth] = context
         weight[depth + 1] = weight[depth] * backoffs[context]

@@ -7,31 +7,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from modlm.arrays import Floats
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.blocks.model import ModelBlock
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts
+from modlm.counts.counts_folder import counts_in
 from modlm.counts.trie import Trie
-from modlm.errors import ModelFolderError, ModlmError
-from modlm.formats.folder import Folder, Verify, is_folder, open_folder, write_folder
+from modlm.errors import ConfigError, ModelFolderError, ModlmError
+from modlm.formats.folder import FILE_NAME, Folder, Verify, is_folder, open_folder, write_folder
 from modlm.mixers import HeuristicMixer, Mixer, StaticMixer
 from modlm.model.compiled import Compiled
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM, NgramSettings
 from modlm.smoothing import SMOOTHERS, Estimates
+from modlm.smoothing.smoother import given_discounts
 from modlm.text.vocabulary import Vocabulary
 
 KIND = "model"
 VOCABULARY = "vocabulary.txt"
 CARD = "card.md"
 NGRAM = "columns/ngram"
+DEEPEST = 16  # mixtures of mixtures
 
 About = dict[str, Any]
 Arrays = dict[str, np.ndarray]
@@ -80,6 +84,8 @@ def _mixture_contents(model: Mixture, inside: str) -> tuple[About, Arrays, Texts
     blocks: dict[str, About] = {}
     for name, block in model.blocks.items():
         place = f"{inside}columns/{name}/"
+        if not FILE_NAME.fullmatch(name):
+            raise ConfigError(f"A block called {name!r} cannot be saved. Use letters, digits, dots and dashes in its name.")
         if isinstance(block, ModelBlock):
             about, own_arrays, own_texts = contents(block.model, inside=place)  # type: ignore[arg-type]
             blocks[name] = {"kind": block.kind, "model": about}
@@ -138,7 +144,8 @@ def opened(folder: Folder, about: About | None = None, *, inside: str = "") -> L
     vocabulary = Vocabulary.from_file(folder.file(inside + VOCABULARY), strict=True)
     if vocabulary.fingerprint != said.about.get("vocabulary"):
         raise folder.damaged(f"{inside}{VOCABULARY} is not the vocabulary that the model was made with")
-    return said.choice(READERS, "kind")(folder, said, vocabulary, inside)
+    model: LanguageModel = said.choice(READERS, "kind")(folder, said, vocabulary, inside)
+    return model
 
 
 class Said:
@@ -160,20 +167,31 @@ class Said:
             raise self.folder.damaged(f"{name} is {str(value)[:60]!r}, which this version does not know")
         return table[value]
 
-    def numbers(self, name: str, *, whole: bool = False) -> tuple[Any, ...]:
-        """A list of numbers."""
+    def number(self, name: str, *, whole: bool = False) -> Any:
+        """A number that is not negative; no larger than any count could be."""
         value = self.about.get(name)
         wanted = int if whole else (int, float)
-        if not isinstance(value, list) or not all(isinstance(x, wanted) and not isinstance(x, bool) for x in value):
-            raise self.folder.damaged(f"{name} must be a list of numbers")
-        return tuple(value)
+        if isinstance(value, bool) or not isinstance(value, wanted) or not 0 <= value < 2**63:
+            raise self.folder.damaged(f"{name} must be a number from 0 up, but is {str(value)[:60]}")
+        return value if whole else float(value)
 
-    def tables(self, name: str, orders: int) -> tuple[tuple[float, ...], ...]:
-        """Discounts: for each order a list of numbers."""
+    def numbers(self, name: str, *, whole: bool = False) -> tuple[Any, ...]:
+        """A list of such numbers."""
         value = self.about.get(name)
+        if not isinstance(value, list):
+            raise self.folder.damaged(f"{name} must be a list of numbers")
+        return tuple(Said(self.folder, {name: item}).number(name, whole=whole) for item in value)
+
+    def discounts(self, orders: int) -> tuple[Floats, ...]:
+        """For each order, what counts of 0, 1, 2, … lose."""
+        value = self.about.get("discounts")
         if not isinstance(value, list) or len(value) != orders:
-            raise self.folder.damaged(f"{name} must hold a list for each of the {orders} orders")
-        return tuple(Said(self.folder, {name: row}).numbers(name) for row in value)
+            raise self.folder.damaged(f"discounts must hold a list for each of the {orders} orders")
+        rows = [Said(self.folder, {"discounts": row}).numbers("discounts") for row in value]
+        try:
+            return given_discounts(rows, orders)
+        except ConfigError as error:
+            raise self.folder.damaged(str(error)) from error
 
 
 def read_trie(folder: Folder, said: Said, prefix: str, vocabulary: Vocabulary) -> Trie:
@@ -185,6 +203,8 @@ def read_trie(folder: Folder, said: Said, prefix: str, vocabulary: Vocabulary) -
     words = folder.array(prefix + "words", np.uint32, length=levels[-1])
     first = folder.array(prefix + "first", np.uint32, length=levels[-2] + 1)
     suffix = folder.array(prefix + "suffix", np.uint32, length=levels[-1])
+    if any(first[levels[n - 1]] != levels[n] for n in range(1, len(levels) - 1)) or first[-1] != levels[-1]:
+        raise folder.damaged("its levels do not fit its followers")
     return Trie(words, first, suffix, levels)
 
 
@@ -201,19 +221,19 @@ def _ngram(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> N
     real = np.float64 if wide else np.float32
     probs = folder.array(prefix + "probs", real, length=len(trie))
     backoffs = folder.array(prefix + "backoffs", real, length=trie.contexts)
-    start = said.about.get("start")
-    if not isinstance(start, int) or not 0 <= start < trie.contexts:
-        raise folder.damaged(f"its start {start!r} is not a context")
+    start = said.number("start", whole=True)
+    if start >= trie.contexts:
+        raise folder.damaged(f"its start {start} is not a context")
     settings = None
     if said.about.get("settings") is not None:
         own = said.part("settings")
         own.choice(SMOOTHERS, "smoothing")
         settings = NgramSettings(
             smoothing=own.about["smoothing"],
-            discounts=own.tables("discounts", trie.order),
-            extra=tuple(CONSTANT_BLOCKS[name].kind for name in _names(own, "extra", CONSTANT_BLOCKS)),
+            discounts=tuple(tuple(table[1:].tolist()) for table in own.discounts(trie.order)),
+            extra=_extra(own),
             prune=own.numbers("prune", whole=True),
-            prune_entropy=float(own.about.get("prune_entropy") or 0.0),
+            prune_entropy=own.number("prune_entropy"),
         )
     counts = None
     if said.about.get("counts") is not None:
@@ -224,31 +244,33 @@ def _ngram(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> N
             trie,
             frequencies(folder, prefix + "frequencies", len(trie)),
             edge=own.about["edge"],
-            sentences=int(own.about.get("sentences") or 0),
+            sentences=own.number("sentences", whole=True),
             cut_off=own.numbers("cut_off", whole=True),
         )
-    notes = tuple(str(note) for note in said.about.get("notes") or ())
+    notes = said.about.get("notes")
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise folder.damaged("its notes must be a list of sentences")
     compiled = Compiled(trie, probs, backoffs, start)
-    return NgramLM(vocabulary, compiled, counts=counts, settings=settings, notes=notes)
+    return NgramLM(vocabulary, compiled, counts=counts, settings=settings, notes=tuple(notes))
 
 
-def _names(said: Said, name: str, known: Mapping[str, Any]) -> tuple[str, ...]:
-    value = said.about.get(name)
-    if not isinstance(value, list) or not all(isinstance(item, str) and item in known for item in value):
-        raise said.folder.damaged(f"{name} must be a list of {', '.join(known)}")
+def _extra(said: Said) -> tuple[str, ...]:
+    value = said.about.get("extra")
+    known = isinstance(value, list) and all(isinstance(name, str) and name in CONSTANT_BLOCKS for name in value)
+    if not isinstance(value, list) or not known or len(set(value)) < len(value) or "uniform" not in value:
+        raise said.folder.damaged(f"extra must be a list of {', '.join(CONSTANT_BLOCKS)}, with uniform in it")
     return tuple(value)
 
 
 def _ngram_block(folder: Folder, said: Said, vocabulary: Vocabulary, place: str) -> Block:
-    trie = read_trie(folder, said, place, vocabulary)
     smoother = said.choice(SMOOTHERS, "smoothing")()
-    said.choice(dict.fromkeys(EDGES), "edge")
-    counts = Counts(vocabulary, trie, frequencies(folder, place + "frequencies", len(trie)), edge=said.about["edge"])
-    tables = tuple(np.array([0.0, *row]) for row in said.tables("discounts", trie.order))
-    return NgramBlock(Estimates(smoother, counts, tables))
+    counts = counts_in(replace(folder, about=said.about), vocabulary, inside=place)
+    return NgramBlock(Estimates(smoother, counts, said.discounts(counts.order)))
 
 
 def _model_block(folder: Folder, said: Said, vocabulary: Vocabulary, place: str) -> Block:
+    if place.count("columns/") > DEEPEST:
+        raise folder.damaged(f"models stand inside models more than {DEEPEST} deep")
     return ModelBlock(opened(folder, said.part("model").about, inside=place), vocabulary)
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.blocks.block import NOTHING
-from modlm.errors import ConfigError
-from modlm.text.vocabulary import END, Vocabulary
+from modlm.errors import ConfigError, VocabularyError
+from modlm.text.vocabulary import END, Vocabulary, split_words
 
 if TYPE_CHECKING:
     from modlm.model.perplexity import Perplexity
@@ -94,6 +94,10 @@ class LanguageModel(abc.ABC):
     def sentence_ids(self, sentence: str | Sequence[str]) -> Ids:
         """A sentence as ids with its boundaries."""
         ids = self.vocabulary.encode(sentence)
+        if ((ids == END) | (ids == self.vocabulary.start)).any():
+            raise VocabularyError(
+                "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. Leave them out."
+            )
         return np.concatenate((np.array([self.vocabulary.start], np.uint32), ids, np.array([END], np.uint32)))
 
     def score(self, sentence: str | Sequence[str]) -> float:
@@ -152,7 +156,7 @@ class LanguageModel(abc.ABC):
 
     def explain(self, sentence: str | Sequence[str]) -> list[Explanation]:
         """For each word and the end of a sentence: the columns, their weights and their shares."""
-        words = sentence.split() if isinstance(sentence, str) else list(sentence)
+        words = split_words(sentence) if isinstance(sentence, str) else list(sentence)
         ids = self.sentence_ids(words)
         windows_BC = sliding_windows(ids, self.window_length)[1:]
         names, probs_BK, weights_BK = self.shares(windows_BC, ids[1:])

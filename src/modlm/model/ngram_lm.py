@@ -7,7 +7,7 @@ text can be added later.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -171,15 +171,36 @@ class NgramLM(LanguageModel):
         return self._mixture
 
     def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
-        """Columns and weights of a word after each window; without counts, all on the longest n-gram found."""
-        if self._mixture is not None:
-            return self._mixture.shares(windows_BC, words_B)
-        _, nodes, probs = self.compiled.advance(self.state_after(windows_BC), words_B)
+        """Columns and weights of a word after each window; those of a foreign model, all on the longest n-gram found."""
+        states = self.state_after(windows_BC)
+        if self.settings is not None and not self.settings.prune_entropy:
+            return self._decomposed(states, words_B, self.settings.extra)
+        _, nodes, probs = self.compiled.advance(states, words_B)
         orders = np.searchsorted(self.compiled.trie.levels, nodes, side="right") - 2
         weights_BN = np.eye(self.order)[np.clip(orders, 0, self.order - 1)]
         return tuple(f"{n}-gram" for n in range(1, self.order + 1)), weights_BN * probs[:, None], weights_BN
 
+    def _decomposed(self, states: Ints, words_B: Ids, extra: tuple[str, ...]) -> tuple[tuple[str, ...], Floats, Floats]:
+        from modlm.model.decomposition import decomposed
+
+        constants_EJ = np.array([CONSTANT_BLOCKS[name].distribution(len(self.vocabulary)) for name in extra])
+        probs_BN, weights_BN, left_B = decomposed(self.compiled, states, words_B, constants_EJ.mean(axis=0))
+        names = (*(f"{n}-gram" for n in range(1, self.order + 1)), *extra)
+        probs_BK = np.concatenate((probs_BN, constants_EJ[:, words_B].T), axis=1)
+        rest_BE = np.repeat(left_B[:, None] / len(extra), len(extra), axis=1)
+        return names, probs_BK, np.concatenate((weights_BN, rest_BE), axis=1)
+
     # ---- queries -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _sentence_scorer(self) -> Callable[[str], float]:
+        from modlm.model.sentence import SentenceScorer
+
+        return SentenceScorer(self.vocabulary, self.compiled)
+
+    def score(self, sentence: str | Sequence[str]) -> float:
+        """The natural logarithm of a sentence's probability, its end included."""
+        return self._sentence_scorer(sentence) if isinstance(sentence, str) else super().score(sentence)
 
     def word_probs(self, ids: Ids) -> Floats:
         """P of each word of a text, 1 at `<s>`."""

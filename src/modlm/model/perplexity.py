@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,16 +24,21 @@ if TYPE_CHECKING:
 class Perplexity:
     """exp of the mean negative log-likelihood; every word and one end for each sentence are predictions."""
 
-    log_likelihood: float
-    """Natural logarithm of the whole text's probability."""
+    known_log_likelihood: float
+    """Natural logarithm of the probability of all words that are known, and of the sentence ends."""
+    unknown_log_likelihood: float
+    """That of the unknown words."""
     sentences: int
     words: int
     unknown: int
-    unknown_log_likelihood: float
-    """The part of `log_likelihood` that unknown words contribute."""
     impossible: int
     """Predictions with probability 0; any makes the perplexity infinite."""
     seconds: float
+
+    @property
+    def log_likelihood(self) -> float:
+        """Natural logarithm of the whole text's probability."""
+        return self.known_log_likelihood + self.unknown_log_likelihood
 
     @property
     def predictions(self) -> int:
@@ -48,7 +54,7 @@ class Perplexity:
     def perplexity_without_unknown(self) -> float:
         """Of the predictions whose word is in the vocabulary; NaN if there is none."""
         known = self.predictions - self.unknown
-        return _exp(-(self.log_likelihood - self.unknown_log_likelihood) / known) if known else math.nan
+        return _exp(-self.known_log_likelihood / known) if known else math.nan
 
     @property
     def perplexity_per_word(self) -> float:
@@ -97,14 +103,14 @@ def perplexity(model: LanguageModel, text: Any) -> Perplexity:
         blocks = iter([text.ids if same else text.vocabulary.mapping(model.vocabulary)[text.ids]])
     else:
         blocks = encode_blocks(text, model.vocabulary)
-    total = unknown_total = 0.0
+    known_total = unknown_total = 0.0
     sentences = predictions = unknown = impossible = 0
     with progress("scoring") as bar:
         for ids in blocks:
             log_probs = model.log_probs(ids)
             starts = int(np.count_nonzero(ids == model.vocabulary.start))
             is_unknown = ids == UNKNOWN
-            total += float(log_probs.sum())
+            known_total += float(log_probs[~is_unknown].sum())
             unknown_total += float(log_probs[is_unknown].sum())
             impossible += int(np.count_nonzero(np.isneginf(log_probs)))
             unknown += int(np.count_nonzero(is_unknown))
@@ -112,7 +118,11 @@ def perplexity(model: LanguageModel, text: Any) -> Perplexity:
             predictions += len(ids) - starts
             bar.advance(len(ids) - starts)
     if predictions == 0:
-        raise InputError("There are no sentences to score. Give a text with one sentence a line.")
+        raise InputError(
+            "there are no sentences to score. Give a text with one sentence a line.",
+            path=text if isinstance(text, str | os.PathLike) else "",
+        )
     seconds = time.perf_counter() - begun
-    return Perplexity(total, sentences, predictions - sentences, unknown, unknown_total, impossible, seconds)
+    words = predictions - sentences
+    return Perplexity(known_total, unknown_total, sentences, words, unknown, impossible, seconds)
 

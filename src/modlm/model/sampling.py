@@ -52,8 +52,9 @@ def adjusted(probs_J: AnyFloats, sampling: Sampling) -> Floats:
         return np.eye(1, len(probs), best)[0]
     if sampling.temperature != 1:
         with np.errstate(divide="ignore"):
-            logs = np.log(probs) / sampling.temperature
-        probs = np.exp(logs - logs.max())
+            logs = np.log(probs)
+        with np.errstate(over="ignore"):
+            probs = np.exp((logs - logs.max()) / sampling.temperature)
     if 0 < sampling.top_k < len(probs):
         probs[np.argpartition(-probs, sampling.top_k)[sampling.top_k :]] = 0.0
     probs /= probs.sum()

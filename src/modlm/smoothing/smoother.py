@@ -76,8 +76,8 @@ class Estimates:
     def sums(self, order: int) -> OrderSums:
         """Sums over the followers of every context of an order; computed once."""
         if order not in self._sums:
-            levels = self.counts.trie.levels
-            self._sums[order] = self.sums_of(order, levels[order - 1], levels[order])
+            layer = self.counts.layer(order)
+            self._sums[order] = self.sums_of(order, layer.low, layer.high)
         return self._sums[order]
 
     def sums_of(self, order: int, low: int, high: int) -> OrderSums:
@@ -102,6 +102,8 @@ def estimate(smoother: Smoother, counts: Counts, *, discounts: Sequence[Sequence
     """Smooth raw counts; `discounts` (what counts 1, 2, … lose, per order or once for all) replaces the estimates."""
     used = counts.continuation() if smoother.continuation else counts
     if discounts is not None:
+        if not smoother.discounting:
+            raise ConfigError(f"{smoother.name} takes nothing from counts, so discounts cannot be given for it.")
         return Estimates(smoother, used, given_discounts(discounts, counts.order))
     tables, notes = [], []
     for order in range(1, counts.order + 1):
@@ -116,6 +118,8 @@ def estimate(smoother: Smoother, counts: Counts, *, discounts: Sequence[Sequence
 
 def given_discounts(discounts: Sequence[Sequence[float]], order: int) -> tuple[Floats, ...]:
     """Discounts from the user, checked: one list for all orders, or one for each."""
+    if any(np.ndim(row) != 1 for row in discounts):
+        raise ConfigError(f"discounts must hold for each order a list such as [0.5, 1.0, 1.5], but are {discounts!r}.")
     if len(discounts) not in (1, order):
         raise ConfigError(f"discounts must be one list, or one for each of the {order} orders, but has {len(discounts)}.")
     for row in discounts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class FileStore:
         self.file = path.open("wb")
         self._write_header()
 
-    def __enter__(self) -> FileStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

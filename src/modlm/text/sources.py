@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeAlias, cast
 
@@ -27,11 +27,12 @@ A single string is a file name; strings in a list are sentences. Files in a list
 
 BLOCK_BYTES = 4 << 20
 PADDING = 8
-"""Bytes that can be read behind a block, since the kernels load eight at a time."""
+"""Bytes that can be read behind a block, or a vocabulary's words, since the kernels load eight at a time."""
 
 STANDARD_INPUT = "-"
 PIECE_BYTES = 1 << 16  # taken from a packed file at a time
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+SENTENCES = 4096  # sentences in memory turned into lines at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +90,14 @@ class Sentences:
 
     def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
         """The sentences as lines; their line numbers are their places in the sequence, from 1."""
-        yield from _whole_lines(_PieceReader(self._pieces(block_bytes)), str(self), block_bytes)
+        yield from _whole_lines(_PieceReader(self._pieces()), str(self), block_bytes)
 
-    def _pieces(self, block_bytes: int) -> Iterator[bytes]:
-        lines: list[str] = []
-        length = 0
-        for number, item in enumerate(self.items, start=1):
-            line = item if isinstance(item, str) else _joined(item, number)
-            lines.append(line.replace("\n", " "))
-            length += len(line) + 1
-            if length >= block_bytes:
-                yield _as_lines(lines)
-                lines, length = [], 0
-        if lines:
-            yield _as_lines(lines)
+    def _pieces(self) -> Iterator[bytes]:
+        items = iter(self.items)
+        number = 0
+        while batch := list(islice(items, SENTENCES)):
+            yield _as_lines(batch, number)
+            number += len(batch)
 
 
 def source_of(text: Text) -> Files | Sentences:
@@ -139,8 +134,8 @@ def _refuse_file_names(text: object) -> None:
 
 def _is_file(name: str) -> bool:
     try:
-        return os.path.isfile(name)
-    except ValueError:  # NUL or lone surrogates: no file has such a name
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long, or with NUL: no file has such a name
         return False
 
 
@@ -152,9 +147,14 @@ def _joined(item: object, number: int) -> str:
     )
 
 
-def _as_lines(lines: list[str]) -> bytes:
+def _as_lines(batch: list[object], number: int) -> bytes:
+    """Sentences as lines, joined in one go where all are strings without line ends; `number` stood before them."""
+    text = "\n".join(batch) if all(type(item) is str for item in batch) else None  # type: ignore[arg-type]
+    if text is None or text.count("\n") >= len(batch):
+        lines = [item if isinstance(item, str) else _joined(item, number + i) for i, item in enumerate(batch, start=1)]
+        text = "\n".join(line.replace("\n", " ") for line in lines)
     # Lone surrogates pass here and are found, with their line, where all text is checked.
-    return ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
+    return (text + "\n").encode("utf-8", "surrogatepass")
 
 
 class _Reader(Protocol):

@@ -17,11 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import Bytes, Ids, Ints, kernel
+from modlm.text.sources import PADDING as PADDING
 
 Table = NDArray[np.uint64]
-
-PADDING = 8
-"""Bytes that must be readable behind a text or a blob."""
 
 DONE, RESERVED, NO_UNKNOWN, FULL = 0, 1, 2, 3
 """How a loop ended: at the end of the text, at a boundary name, at `<unk>` where it is forbidden, for lack of room."""

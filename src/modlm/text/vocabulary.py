@@ -20,12 +20,21 @@ from modlm.arrays import Bytes, Ids, Ints
 from modlm.errors import VocabularyError
 from modlm.files import new_file
 from modlm.text.sources import PADDING, Text, source_of
-from modlm.text.word_list import END_NAME, RESERVED, SPACE, START_NAME, UNKNOWN_NAME, read_words, words_as_lines
+from modlm.text.word_list import (
+    END_NAME,
+    RESERVED,
+    SPACE,
+    START_NAME,
+    UNKNOWN_NAME,
+    line_offsets,
+    read_words,
+    words_as_lines,
+)
 
 if TYPE_CHECKING:
     from modlm.text.text_kernels import Table
 
-__all__ = ["END", "END_NAME", "RESERVED", "START_NAME", "UNKNOWN", "UNKNOWN_NAME", "Vocabulary"]
+__all__ = ["END", "END_NAME", "RESERVED", "START_NAME", "UNKNOWN", "UNKNOWN_NAME", "Vocabulary", "split_words"]
 
 UNKNOWN = 0
 END = 1
@@ -33,21 +42,23 @@ END = 1
 _WORD = re.compile(f"[^{SPACE}]+")
 
 
+def split_words(sentence: str) -> list[str]:
+    """The words of a sentence, split at ASCII white space as in files."""
+    return _WORD.findall(sentence)
+
+
 class Vocabulary:
     """Words and their ids; frozen. Two vocabularies are equal when their files would be."""
 
-    def __init__(self, lines: bytes) -> None:
+    def __init__(self, lines: bytes, offsets: Ints | None = None) -> None:
         """From the bytes of a sound vocabulary file; the `from_` methods check what they are given."""
-        self._lines = lines + bytes(PADDING)
-        self._size = len(lines)
-        line_ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == ord("\n"))
-        self._offsets: Ints = np.zeros(len(line_ends) + 1, np.int64)
-        np.add(line_ends, 1, out=self._offsets[1:])
+        self._lines = lines
+        self._offsets = line_offsets(lines) if offsets is None else offsets
 
     @classmethod
     def from_words(cls, words: Iterable[str]) -> Vocabulary:
         """From ordinary words in id order; reserved names may stand in front and are not counted twice."""
-        return cls(words_as_lines(words))
+        return cls(*words_as_lines(words))
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, strict: bool = False) -> Vocabulary:
@@ -56,7 +67,7 @@ class Vocabulary:
         `strict` wants exactly what `save` writes. In such a file equal words are found when the words are first looked
         up, not on opening.
         """
-        return cls(read_words(Path(path), strict=strict))
+        return cls(*read_words(Path(path), strict=strict))
 
     @classmethod
     def from_text(
@@ -101,7 +112,7 @@ class Vocabulary:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """All J words in id order; without `<s>`."""
-        return tuple(self._lines[: self._size].decode().split("\n")[:-1])
+        return tuple(self._lines.decode().split("\n")[:-1])
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -130,7 +141,7 @@ class Vocabulary:
 
         For a sentence at a time; `Corpus` and `encode_blocks` do whole texts.
         """
-        names = _WORD.findall(words) if isinstance(words, str) else words
+        names = split_words(words) if isinstance(words, str) else words
         ids = self._ids
         return np.fromiter((ids.get(name, UNKNOWN) for name in names), np.uint32, len(names))
 
@@ -141,7 +152,7 @@ class Vocabulary:
     @cached_property
     def fingerprint(self) -> str:
         """The sha256 of the vocabulary file."""
-        return hashlib.sha256(memoryview(self._lines)[: self._size]).hexdigest()
+        return hashlib.sha256(self._lines).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and (self is other or self.fingerprint == other.fingerprint)
@@ -150,7 +161,7 @@ class Vocabulary:
         return hash(self.fingerprint)
 
     def __reduce__(self) -> tuple[type[Vocabulary], tuple[bytes]]:
-        return Vocabulary, (self._lines[: self._size],)
+        return Vocabulary, (self._lines,)
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self):,} words)"
@@ -158,7 +169,7 @@ class Vocabulary:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the vocabulary file."""
         with new_file(Path(path)) as target:
-            target.write_bytes(memoryview(self._lines)[: self._size])
+            target.write_bytes(self._lines)
 
     def mapping(self, other: Vocabulary) -> Ids:
         """For each of my ids, J too, the id of the same word in the other vocabulary, UNKNOWN when it has none."""
@@ -178,7 +189,8 @@ class Vocabulary:
     def _tables(self) -> tuple[Bytes, Ints, Table]:
         from modlm.text.text_kernels import build_table
 
-        blob = np.frombuffer(bytearray(self._lines), np.uint8)  # writable, as are all blobs: one compiled form for all
+        # writable, as all blobs are, so that the kernels are compiled once
+        blob = np.frombuffer(bytearray(self._lines + bytes(PADDING)), np.uint8)
         table = np.zeros(1 << (2 * len(self) - 1).bit_length(), np.uint64)
         first, second = build_table(blob, self._offsets, table)
         if second >= 0:

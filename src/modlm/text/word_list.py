@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterable
 from itertools import dropwhile
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
+from modlm.arrays import Ints
 from modlm.errors import InputError, VocabularyError
 from modlm.text.sources import Files
 
@@ -21,27 +23,28 @@ END_NAME = "</s>"
 START_NAME = "<s>"
 RESERVED = (UNKNOWN_NAME, END_NAME, START_NAME)
 
+WordLines: TypeAlias = tuple[bytes, Ints]
+"""The bytes of a vocabulary file, and where each line begins (with the length behind)."""
+
 SPACE = " \t\n\v\f\r\0"
 """ASCII white space, which ends words; other white space, such as U+00A0, belongs to words."""
 
 HEADER = f"{UNKNOWN_NAME}\n{END_NAME}\n".encode()
+_RESERVED_LINES = tuple(f"{name}\n".encode() for name in RESERVED)
 _SPACE = re.compile(f"[{SPACE}]")
-_RESERVED_LINES = tuple(f"\n{name}\n".encode() for name in RESERVED)
 
 
-def words_as_lines(words: Iterable[str]) -> bytes:
-    """The bytes of the vocabulary file with these ordinary words; reserved names in front are passed over."""
+def words_as_lines(words: Iterable[str]) -> WordLines:
+    """The vocabulary file with these ordinary words; reserved names in front are passed over."""
     ordinary = list(dropwhile(RESERVED.__contains__, words))
     try:
-        lines = "".join(f"{word}\n" for word in ordinary)
-        data = HEADER + lines.encode()
-        distinct = set(ordinary)
+        data = HEADER + "\n".join([*ordinary, ""]).encode()
     except (UnicodeEncodeError, TypeError):
         raise _wrong_word(ordinary) from None
-    strings = all(isinstance(word, str) for word in distinct)
-    if not strings or len(distinct) < len(ordinary) or lines.count("\n") > len(ordinary) or not _sound(data):
+    offsets = _sound_offsets(data)
+    if offsets is None or len(offsets) != len(ordinary) + 3 or len(set(ordinary)) < len(ordinary):
         raise _wrong_word(ordinary)
-    return data
+    return data, offsets
 
 
 def _wrong_word(words: list[str]) -> VocabularyError:
@@ -71,15 +74,14 @@ def _problem(word: object) -> str | None:
     return None
 
 
-def read_words(path: Path, *, strict: bool) -> bytes:
-    """The bytes of the vocabulary file with the words of this list; as they are when they are sound already."""
+def read_words(path: Path, *, strict: bool) -> WordLines:
+    """The vocabulary file with the words of this list, which is the list itself when that is sound."""
     data = b"".join(memoryview(block.data)[: block.size] for block in Files([path]).blocks())
     _check_utf8(data, path)
-    if _sound(data):
-        return data
-    if strict:
+    offsets = _sound_offsets(data)
+    if offsets is None and strict:
         raise _unsound(data, path)
-    return _tidied(data, path)
+    return (data, offsets) if offsets is not None else words_as_lines(_tidied(data, path))
 
 
 def _check_utf8(data: bytes, path: Path) -> None:
@@ -95,13 +97,23 @@ def _check_utf8(data: bytes, path: Path) -> None:
         ) from None
 
 
-def _sound(data: bytes) -> bool:
+def _sound_offsets(data: bytes) -> Ints | None:
+    """Where the lines of a sound vocabulary file begin; None for any other data. Equal words are not looked for."""
     if not data.startswith(HEADER) or any(ord(space) in data for space in SPACE if space != "\n"):
-        return False
-    if any(data.find(line, len(HEADER) - 1) >= 0 for line in _RESERVED_LINES):
-        return False
-    line_ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
-    return bool(np.diff(line_ends).min() > 1)
+        return None
+    offsets = line_offsets(data)
+    starts = offsets[2:-1]
+    suspects = starts[np.frombuffer(data, np.uint8)[starts] == ord("<")].tolist()
+    reserved = any(data.startswith(_RESERVED_LINES, start) for start in suspects)
+    return None if reserved or np.diff(offsets).min() == 1 else offsets
+
+
+def line_offsets(lines: bytes) -> Ints:
+    """Where each line begins, and behind them the length."""
+    line_ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == ord("\n"))
+    offsets = np.zeros(len(line_ends) + 1, np.int64)
+    np.add(line_ends, 1, out=offsets[1:])
+    return offsets
 
 
 def _unsound(data: bytes, path: Path) -> InputError:
@@ -114,8 +126,8 @@ def _unsound(data: bytes, path: Path) -> InputError:
     raise AssertionError("a sound vocabulary was called unsound")
 
 
-def _tidied(data: bytes, path: Path) -> bytes:
-    """White space around words and reserved names are left out; what is no word is an error with its line."""
+def _tidied(data: bytes, path: Path) -> Iterable[str]:
+    """The ordinary words, without white space around them; what is no word is an error with its line."""
     lines: dict[str, int] = {}
     for number, line in enumerate(data.decode().rstrip(SPACE).split("\n"), start=1):
         word = line.strip(SPACE)
@@ -130,4 +142,4 @@ def _tidied(data: bytes, path: Path) -> bytes:
                 line=number,
             )
         lines[word] = number
-    return HEADER + "".join(f"{word}\n" for word in lines).encode()
+    return lines

@@ -1,0 +1,191 @@
+"""The command line: every command in one table, and what each kind of failure says and returns.
+
+Exit codes: 0 done, 1 a `ModlmError` or another failure that is told in one line, 2 wrong usage, 130 interrupted. Only
+typer is imported here; commands import what they need when they run, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from modlm.cli import (
+    compare,
+    convert,
+    demo,
+    evaluate,
+    generate,
+    inspect_path,
+    interpolate,
+    next_words,
+    ngram,
+    score,
+)
+from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, interrupted_message
+
+app = typer.Typer(
+    name="modlm",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "ngram": ngram.ngram,
+    "eval": evaluate.evaluate,
+    "score": score.score,
+    "compare": compare.compare,
+    "next": next_words.next_words,
+    "generate": generate.generate,
+    "interpolate": interpolate.interpolate,
+    "convert": convert.convert,
+    "inspect": inspect_path.inspect,
+}
+
+
+class Interrupted(Exception):
+    """Ctrl-C, under a name that typer does not take for itself."""
+
+
+def interruptible(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with Ctrl-C as `Interrupted`."""
+
+    @functools.wraps(command)
+    def run_command(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            raise Interrupted from None
+
+    return run_command
+
+
+for name, command in COMMANDS.items():
+    app.command(name)(interruptible(command))
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from modlm import __version__
+
+        print(f"modlm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def modlm(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from; may stand anywhere.")] = False,
+) -> None:
+    """N-gram language models: train, evaluate, query, mix, prune, export and inspect.
+
+    MODEL is a model folder, a run folder with a model in it, or an ARPA file. TEXT has one sentence a line, may be
+    packed (gz, bz2, xz, zst), and may be - for standard input.
+
+    \b
+    modlm demo                                  two minutes on text that Python carries
+    modlm ngram train.txt -o model              train
+    modlm eval model test.txt                   perplexity
+    modlm next model "the company said"         the most probable next words, and why
+    """  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    debug = os.environ.get("MODLM_DEBUG", "0") not in ("", "0")
+    words = given[: given.index("--")] if "--" in given else given
+    if "--debug" in words:
+        given.remove("--debug")
+        debug = True
+    sys.exit(run(given, debug=debug))
+
+
+def run(arguments: list[str], *, debug: bool = False) -> int:
+    """The exit code of a command; whatever goes wrong is told on standard error."""
+    _log_to_standard_error()
+    begin()
+    with _termination_as_exit():
+        try:
+            result: Any = app(arguments, standalone_mode=False, prog_name="modlm")
+        except (Interrupted, KeyboardInterrupt):
+            _say(f"modlm: {interrupted_message()}")
+            return INTERRUPTED
+        except BrokenPipeError:
+            _drop_output()
+            return FAILED
+        except typer.Abort:
+            return FAILED
+        except Exception as error:
+            if hasattr(error, "show") and hasattr(error, "exit_code"):  # wrong usage, which typer can explain best
+                error.show()
+                return int(error.exit_code)
+            if debug:
+                raise
+            if isinstance(error, OSError):
+                _drop_output()
+            _say(f"modlm: {explain(error)}")
+            return FAILED
+    code = result if isinstance(result, int) else 0
+    if code == INTERRUPTED:  # before the command began
+        _say(f"modlm: {interrupted_message()}")
+    return code
+
+
+def _say(message: str) -> None:
+    with contextlib.suppress(OSError):
+        print(message, file=sys.stderr)
+
+
+def _log_to_standard_error() -> None:
+    log = logging.getLogger("modlm")
+    if not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("modlm: %(message)s"))
+        log.addHandler(handler)
+        log.propagate = False
+
+
+def _drop_output() -> None:
+    """If standard output takes nothing more, write nothing more, not even on the way out."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        _silence_output()
+
+
+def _silence_output() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextlib.contextmanager
+def _termination_as_exit() -> Iterator[None]:
+    """A polite kill unwinds as Ctrl-C does, so that no temporary file stays behind."""
+
+    def leave(number: int, frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    try:
+        before = signal.signal(signal.SIGTERM, leave)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

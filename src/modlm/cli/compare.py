@@ -1,0 +1,76 @@
+"""`modlm compare`: models side by side on one text, and whether a difference could be chance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from modlm.cli.options import Json, Threads
+from modlm.cli.printing import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from modlm.evaluation.compare import Comparison
+
+
+def compare(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="MODEL MODEL... TEXT", help="Two or more models, then a text (- for stdin).")
+    ],
+    words: Annotated[int, typer.Option("--words", min=0, help="How many words that gained or lost most.")] = 5,
+    draws: Annotated[int, typer.Option("--draws", min=0, help="Bootstrap draws for the interval; 0 for none.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 1,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Compare models with the first one on a text.
+
+    The ratio is of perplexities: 0.95 means 5% less. Its interval (95%) comes from drawing sentences again; when it
+    does not hold 1, the difference is more than chance.
+
+    \b
+    modlm compare witten-bell kneser-ney test.txt
+    modlm compare a b c test.txt --words 20 --json
+    """  # fmt: skip
+    if len(paths) < 3:
+        raise typer.BadParameter("give at least two models and then a text (- for standard input).")
+    import numpy as np
+
+    from modlm.cli.inputs import load_model
+    from modlm.evaluation.compare import as_records, compare_models
+
+    names = [str(path) for path in paths[:-1]]
+    models = [load_model(path) for path in paths[:-1]]
+    comparison = compare_models(models, paths[-1], rng=np.random.default_rng(seed), draws=draws)
+    if json:
+        print_json(as_records(comparison, names, most=words))
+        return
+    _print_comparison(comparison, names, words)
+
+
+def _print_comparison(comparison: Comparison, names: list[str], words: int) -> None:
+    rows = [[names[0], number(comparison.scores[0].perplexity), number(comparison.scores[0].bits, 3), "1", "", "", ""]]
+    for name, scores, own in zip(names[1:], comparison.scores[1:], comparison.differences, strict=True):
+        interval = f"{own.low:.4f} – {own.high:.4f}" if own.low == own.low else "–"
+        rows.append(
+            [
+                name,
+                number(scores.perplexity),
+                number(scores.bits, 3),
+                number(own.ratio, 4),
+                interval,
+                f"{own.better:,} : {own.worse:,}",
+                f"{own.p_value:.2g}",
+            ]
+        )
+    print_table(["model", "perplexity", "bits", "ratio", "95% interval", "sentences won : lost", "sign test p"], rows)
+    for place, name in enumerate(names[1:], start=1):
+        gained, lost = comparison.changes(place, most=words)
+        for title, changes in (("gained", gained), ("lost", lost)):
+            if changes:
+                print(f"\nWords that {title} most under {name}, in bits over the whole text")
+                print_table(
+                    ["word", "occurrences", "bits"],
+                    [[c.word, f"{c.occurrences:,}", f"{c.bits:+,.1f}"] for c in changes],
+                )

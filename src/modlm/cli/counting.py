@@ -1,0 +1,100 @@
+"""Inputs of `modlm ngram` to counts: texts are counted, count files imported, counts opened, and all of it added up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from modlm.cli.inputs import kind_of
+from modlm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from modlm.cli.training import Training
+    from modlm.counts.counts import Counts
+    from modlm.text.vocabulary import Vocabulary
+
+READABLE = "texts, count files, counts folders, corpus folders, and model folders that kept their counts"
+
+
+def counted(training: Training) -> Counts:
+    """The counts of all inputs together."""
+    from modlm.counts import import_counts, merge
+    from modlm.text.vocabulary import Vocabulary
+
+    kinds: dict[str, list[Path]] = {}
+    for path in training.inputs:
+        kinds.setdefault(kind_of(path), []).append(path)
+    for kind in ("arpa", "kenlm"):
+        if kind in kinds:
+            raise ConfigError(f"{kinds[kind][0]} is a model without counts, and one can train on {READABLE}.")
+    ready = [*kinds.get("counts", []), *kinds.get("model", [])]
+    vocabulary = Vocabulary.from_file(training.vocab) if training.vocab else None
+    _check_vocabulary_options(training, counts_given=bool(ready) or "count file" in kinds)
+    parts = [counts_at(path) for path in ready]
+    order, edge = training.order or (parts[0].order if parts else None), parts[0].edge if parts else training.edge
+    if "count file" in kinds:
+        parts.append(import_counts(kinds["count file"], vocabulary=vocabulary, order=order))
+        order = parts[0].order
+    texts = kinds.get("text", [])
+    if texts:
+        parts.append(count_files(texts, training, order=order, edge=edge, vocabulary=vocabulary))
+    parts += [count_corpus(path, training, order=order, edge=edge) for path in kinds.get("corpus", [])]
+    return merge(parts) if len(parts) > 1 else parts[0]
+
+
+def _check_vocabulary_options(training: Training, *, counts_given: bool) -> None:
+    limited = training.max_words is not None or training.min_count > 1
+    if counts_given and limited:
+        raise ConfigError("--max-words and --min-count choose words of a text, but counts have their words already.")
+
+
+def counts_at(path: Path) -> Counts:
+    """The counts in a counts folder, a count file or a model folder."""
+    from modlm.counts import import_counts, open_counts
+    from modlm.model.folder import load
+    from modlm.model.ngram_lm import NgramLM
+
+    kind = kind_of(path)
+    if kind == "counts":
+        return open_counts(path)
+    if kind == "count file":
+        return import_counts(path)
+    model = load(path)
+    if not isinstance(model, NgramLM) or model.counts is None:
+        raise ConfigError(f"The model {path} was pruned or mixed and has no counts. One can train on {READABLE}.")
+    return model.counts
+
+
+def count_files(
+    paths: list[Path], training: Training, *, order: int | None, edge: str, vocabulary: Vocabulary | None
+) -> Counts:
+    """Texts counted together."""
+    from modlm.counts import count_text
+
+    return count_text(
+        paths,
+        order=None if training.positions else order,
+        vocabulary=vocabulary,
+        edge=edge,
+        positions=training.positions or None,
+        engine=training.engine,
+        memory=training.memory,
+        max_words=training.max_words,
+        min_count=training.min_count,
+        encoding_errors=training.encoding_errors,
+    )
+
+
+def count_corpus(path: Path, training: Training, *, order: int | None, edge: str) -> Counts:
+    """A corpus folder counted; it has its own vocabulary."""
+    from modlm.counts import count_text
+    from modlm.text.corpus import Corpus
+
+    return count_text(
+        Corpus.open(path),
+        order=None if training.positions else order,
+        edge=edge,
+        positions=training.positions or None,
+        engine=training.engine,
+        memory=training.memory,
+    )

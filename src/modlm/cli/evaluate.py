@@ -1,0 +1,95 @@
+"""`modlm eval`: perplexity, with what it counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from modlm.cli.options import Json, Threads, models_and_text
+from modlm.cli.printing import number, print_json, print_table
+
+
+def evaluate(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="MODEL... TEXT", help="One or more models, then a text (- for stdin).")
+    ],
+    by_frequency: Annotated[
+        bool,
+        typer.Option(
+            "--by-frequency", help="Also by how often a word was seen in training: up to 10, 100, 1000, more."
+        ),
+    ] = False,
+    train: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--train", metavar="TEXT", help="With --by-frequency: count words here, not in the model's own counts."
+        ),
+    ] = None,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Perplexity of a text under one or more models.
+
+    Every word and the end of every sentence is a prediction. Unknown words count as <unk>; the second number leaves
+    them out. Words/s includes reading the text, but not starting up.
+
+    \b
+    modlm eval model test.txt
+    modlm eval small large.arpa test.txt.gz --by-frequency
+    modlm eval model test.txt --json | jq .perplexity
+    """  # fmt: skip
+    from modlm.cli.inputs import load_model, readable_twice
+
+    models, text = models_and_text(paths)
+    reports: list[dict[str, Any]] = []
+    with readable_twice(text) as place:
+        for path in models:
+            model = load_model(path)
+            model.perplexity([""])  # compiled code is loaded now, so that words/s is about the text alone
+            report: dict[str, Any] = {"model": str(path), "text": str(text), **model.perplexity(place).as_dict()}
+            if by_frequency:
+                report["by_frequency"] = _by_frequency(model, place, train)
+            reports.append(report)
+    if json:
+        print_json(reports if len(reports) > 1 else reports[0])
+        return
+    _print_reports(reports)
+
+
+def _by_frequency(model: Any, text: Path, train: list[Path] | None) -> list[dict[str, Any]]:
+    from modlm.evaluation.by_frequency import perplexity_by_frequency, word_frequencies
+
+    frequencies = word_frequencies(model, train)
+    return [part.as_dict() for part in perplexity_by_frequency(model, text, frequencies)]
+
+
+def _print_reports(reports: list[dict[str, Any]]) -> None:
+    columns = ["model", "perplexity", "known words only", "bits", "predictions", "unknown", "words/s"]
+    rows = [
+        [
+            report["model"],
+            number(report["perplexity"]),
+            number(report["perplexity_without_unknown"]),
+            number(report["bits"], 3),
+            f"{report['predictions']:,}",
+            f"{report['unknown']:,}",
+            f"{report['words_per_second']:,.0f}",
+        ]
+        for report in reports
+    ]
+    print_table(columns, rows)
+    for report in reports:
+        if report["impossible"]:
+            print(
+                f"{report['model']}: {report['impossible']:,} predictions have probability 0, so perplexity is infinite"
+            )
+    for report in reports:
+        if "by_frequency" in report:
+            print(f"\n{report['model']}, by how often the word was seen in training")
+            parts = [
+                [part["seen"], number(part["perplexity"]), f"{part['predictions']:,}"]
+                for part in report["by_frequency"]
+            ]
+            print_table(["seen", "perplexity", "predictions"], parts)

@@ -1,0 +1,47 @@
+"""`modlm generate`: sentences drawn from a model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from modlm.cli.options import Json, ModelArgument
+from modlm.cli.printing import print_json
+
+
+def generate(
+    model: ModelArgument,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many sentences.")] = 5,
+    context: Annotated[str, typer.Option("--context", help="Words with which every sentence begins.")] = "",
+    temperature: Annotated[
+        float, typer.Option("--temperature", help="Below 1 plays safe, above 1 dares; 0 takes the most probable word.")
+    ] = 1.0,
+    top_k: Annotated[int, typer.Option("--top-k", help="Draw among the k most probable words only; 0 for all.")] = 0,
+    top_p: Annotated[
+        float, typer.Option("--top-p", help="Draw among words that together have this probability.")
+    ] = 1.0,
+    max_words: Annotated[int, typer.Option("--max-words", help="Stop a sentence here.")] = 100,
+    seed: Annotated[int | None, typer.Option("--seed", help="For the same sentences again.")] = None,
+    json: Json = False,
+) -> None:
+    """Draw sentences from a model, one a line.
+
+    \b
+    modlm generate model
+    modlm generate model --context "the company" --temperature 0.7 --seed 1
+    """  # fmt: skip
+    import numpy as np
+
+    from modlm.cli.inputs import load_model
+    from modlm.model.sampling import Sampling
+
+    sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, max_words=max_words)
+    lm = load_model(model)
+    rng = np.random.default_rng(seed)
+    drawn = (" ".join([*context.split(), *lm.generate(sampling, context=context, rng=rng)]) for _ in range(count))
+    if json:
+        print_json(list(drawn))
+        return
+    for sentence in drawn:
+        print(sentence)

@@ -1,0 +1,210 @@
+"""`modlm inspect`: what a path is, and what is in it."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from modlm.cli.options import Json, Threads
+from modlm.cli.printing import print_json, print_table, size
+
+if TYPE_CHECKING:
+    from modlm.counts.counts import Counts
+    from modlm.text.vocabulary import Vocabulary
+
+About = dict[str, Any]
+
+
+def inspect(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A model, counts or corpus folder, ARPA file, count file or text.")
+    ],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check every byte against the manifest, and what can be checked beyond.")
+    ] = False,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Say what a file or folder is: kind, order, n-grams, vocabulary, discounts, notes, size, fingerprints.
+
+    \b
+    modlm inspect model
+    modlm inspect model --verify
+    modlm inspect train.txt.gz --json
+    """  # fmt: skip
+    from modlm.cli.inputs import kind_of
+    from modlm.errors import InputError
+
+    if not path.exists():
+        raise InputError("there is no such file or folder.", path=path)
+    kind = kind_of(path)
+    about = {"path": str(path), "kind": kind, **DESCRIBERS[kind](path, verify)}
+    if verify:
+        about["verified"] = True
+    print_json(about) if json else _print_about(about)
+
+
+def describe_model(path: Path, verify: bool) -> About:
+    """A model folder."""
+    from modlm.cli.training import folder_bytes
+    from modlm.model.folder import load
+    from modlm.model.mixture import Mixture
+    from modlm.model.ngram_lm import NgramLM
+
+    place = path if (path / "model.json").is_file() else path / "model"
+    model = load(place, verify="full" if verify else "fast")
+    about: About = {"bytes": folder_bytes(place), **_vocabulary(model.vocabulary)}
+    if isinstance(model, NgramLM):
+        trie = model.compiled.trie
+        about |= {"model": "n-gram", "order": model.order, "ngrams": [trie.size(n) for n in range(1, model.order + 1)]}
+        about |= {"precision": str(model.compiled.probs.dtype), "counts": model.counts is not None}
+        if model.counts is not None:
+            about |= {"edge": model.counts.edge, "sentences": model.counts.sentences}
+        if model.settings is not None:
+            about |= {
+                "smoothing": model.settings.smoothing,
+                "discounts": [list(row) for row in model.settings.discounts],
+                "extra": list(model.settings.extra),
+                "prune": list(model.settings.prune),
+                "prune_entropy": model.settings.prune_entropy,
+            }
+        about["notes"] = list(model.notes)
+    elif isinstance(model, Mixture):
+        blocks = [
+            {"name": name, "kind": block.kind, "columns": len(block.columns)} for name, block in model.blocks.items()
+        ]
+        about |= {"model": "mixture", "mixer": model.mixer.kind, "blocks": blocks}
+        weights = model.mixer.parts().settings.get("weights")
+        if weights:
+            about["weights"] = dict(zip(model.layout.names, weights, strict=True))
+    return about | {"files": _files(place / "model.json")}
+
+
+def describe_counts(path: Path, verify: bool) -> About:
+    """A counts folder."""
+    from modlm.cli.training import folder_bytes
+    from modlm.counts import open_counts
+
+    counts = open_counts(path, verify="full" if verify else "fast")
+    return {"bytes": folder_bytes(path), **_counts(counts), "files": _files(path / "counts.json")}
+
+
+def describe_count_file(path: Path, verify: bool) -> About:
+    """A count file, read as a whole."""
+    from modlm.counts import import_counts
+
+    return {"bytes": path.stat().st_size, **_counts(import_counts(path))}
+
+
+def _counts(counts: Counts) -> About:
+    about: About = {"order": counts.order, "ngrams": [counts.types(n) for n in range(1, counts.order + 1)]}
+    about |= {"edge": counts.edge, "sentences": counts.sentences, "cut_off": list(counts.cut_off)}
+    positions = getattr(counts, "positions", None)
+    return about | ({"positions": list(positions)} if positions else {}) | _vocabulary(counts.vocabulary)
+
+
+def describe_corpus(path: Path, verify: bool) -> About:
+    """A corpus folder."""
+    from modlm.cli.training import folder_bytes
+    from modlm.text.corpus import Corpus
+
+    corpus = Corpus.open(path, verify="full" if verify else "fast")
+    about = {"bytes": folder_bytes(path), "sentences": corpus.sentences, "text_words": corpus.words}
+    return {**about, "unknown": corpus.unknown, **_vocabulary(corpus.vocabulary)}
+
+
+def describe_text(path: Path, verify: bool) -> About:
+    """A text, read as a whole."""
+    from modlm.text.corpus import Corpus
+
+    corpus = Corpus.from_text(path)
+    about = {"bytes": path.stat().st_size, "sentences": corpus.sentences, "text_words": corpus.words}
+    return {**about, "unknown": corpus.unknown, "words": len(corpus.vocabulary)}
+
+
+def describe_arpa(path: Path, verify: bool) -> About:
+    """An ARPA file: what its header announces, or with `verify` what is in it."""
+    from modlm.formats.arpa_header import read_announced
+    from modlm.formats.lines import open_lines
+
+    if verify:
+        from modlm.model.arpa import normalisation_error, read_model
+
+        model = read_model(path)
+        error = normalisation_error(model.compiled)
+        checked: About = {"normalisation_error": error, **_vocabulary(model.vocabulary)}
+    else:
+        checked = {}
+    with open_lines(path) as lines:
+        counts = read_announced(lines)
+    return {"bytes": path.stat().st_size, "order": len(counts), "ngrams": counts, **checked}
+
+
+def describe_kenlm(path: Path, verify: bool) -> About:
+    """A KenLM binary: its n-grams are hashed, so there is little to say."""
+    return {
+        "bytes": path.stat().st_size,
+        "notes": ["a KenLM binary, whose n-grams cannot be listed; inspect its ARPA file"],
+    }
+
+
+DESCRIBERS = {
+    "model": describe_model,
+    "counts": describe_counts,
+    "count file": describe_count_file,
+    "corpus": describe_corpus,
+    "text": describe_text,
+    "arpa": describe_arpa,
+    "kenlm": describe_kenlm,
+}
+
+
+def _vocabulary(vocabulary: Vocabulary) -> About:
+    return {"words": len(vocabulary), "vocabulary": vocabulary.fingerprint}
+
+
+def _files(manifest: Path) -> dict[str, Any]:
+    files: dict[str, Any] = json_module.loads(manifest.read_bytes())["files"]
+    return {name: {"bytes": record["bytes"], "sha256": record["sha256"]} for name, record in files.items()}
+
+
+def _print_about(about: About) -> None:
+    tables = ("ngrams", "discounts", "files", "notes", "blocks", "weights")
+    for name, value in about.items():
+        if name not in tables and value not in (None, [], ""):
+            shown = (
+                size(value)
+                if name == "bytes"
+                else f"{value:,}"
+                if isinstance(value, int) and not isinstance(value, bool)
+                else value
+            )
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else shown
+            print(f"{name.replace('_', ' '):<14} {shown}")
+    if "ngrams" in about:
+        discounts = about.get("discounts") or [[] for _ in about["ngrams"]]
+        _print_orders(about["ngrams"], discounts)
+    if "blocks" in about:
+        print_table(
+            ["block", "kind", "columns"], [[b["name"], b["kind"], str(b["columns"])] for b in about["blocks"]], left=2
+        )
+    if "weights" in about:
+        print_table(["column", "weight"], [[name, f"{weight:.4f}"] for name, weight in about["weights"].items()])
+    for note in about.get("notes", []):
+        print(f"note: {note}")
+    if "files" in about:
+        rows = [[name, size(file["bytes"]), file["sha256"][:16]] for name, file in about["files"].items()]
+        print_table(["file", "size", "sha256 begins"], rows)
+
+
+def _print_orders(ngrams: list[int], discounts: list[list[float]]) -> None:
+    from modlm.cli.training import shorter
+
+    rows = [
+        [f"{order}-grams", f"{count:,}", " ".join(f"{value:.4g}" for value in shorter(row)) if any(row) else "–"]
+        for order, (count, row) in enumerate(zip(ngrams, discounts, strict=True), start=1)
+    ]
+    print_table(["order", "n-grams", "discounts of 1, 2, …"], rows)

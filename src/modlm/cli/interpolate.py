@@ -1,0 +1,121 @@
+"""`modlm interpolate`: one model out of several, or out of the orders of one, with weights tuned to a text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from modlm.cli.options import Force, Json, Threads, several
+from modlm.cli.printing import bar, number, print_json, print_table, size
+
+if TYPE_CHECKING:
+    from modlm.model.interpolation import Interpolation
+
+
+def interpolate(
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model folders or ARPA files.")],
+    tune: Annotated[Path, typer.Option("--tune", metavar="TEXT", help="Held-out text that the weights are tuned to.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The model folder to write.")],
+    over: Annotated[
+        str | None,
+        typer.Option(
+            "--over",
+            metavar="models|orders|both",
+            help="Columns: whole models, their orders, or both.  [default: models; orders for a single model]",
+        ),
+    ] = None,
+    extra: Annotated[
+        str | None,
+        typer.Option(
+            "--extra",
+            metavar="LIST",
+            help="Constant columns: uniform, unknown, or none.  [default: uniform over orders]",
+        ),
+    ] = None,
+    vocab: Annotated[
+        Path | None,
+        typer.Option("--vocab", metavar="FILE", help="The words to predict.  [default: those of the first model]"),
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option("--test", metavar="TEXT", help="Report the perplexity of this text.")
+    ] = None,
+    threads: Threads = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Mix models linearly, with weights by expectation maximisation on held-out text.
+
+    Models may have different words: what a model does not know shares what it leaves over.
+
+    \b
+    modlm interpolate news web --tune valid.txt -o mixed --test test.txt
+    modlm interpolate model --over orders --tune valid.txt -o mixed
+    """  # fmt: skip
+    from modlm.cli.inputs import load_model
+    from modlm.cli.outcome import wrote
+    from modlm.cli.training import Targets, folder_bytes
+    from modlm.model.folder import save
+    from modlm.model.interpolation import block_name
+    from modlm.model.interpolation import interpolate as tuned
+    from modlm.text.vocabulary import Vocabulary
+
+    Targets(output, force=force).check()
+    over = over or ("models" if len(models) > 1 else "orders")
+    listed = "uniform" if extra is None and over == "orders" else extra or ""
+    names = several("" if listed == "none" else listed, str, option="--extra", example="uniform,unknown")
+    loaded: dict[str, Any] = {}
+    for path in models:
+        loaded[block_name(path.resolve().name.removesuffix(".gz").removesuffix(".arpa"), loaded)] = load_model(path)
+    result = tuned(loaded, tune, over=over, extra=names, vocabulary=Vocabulary.from_file(vocab) if vocab else None)
+    report: dict[str, Any] = {
+        "over": over,
+        "weights": result.weights,
+        "alone": result.alone,
+        "tune": {
+            "text": str(tune),
+            "perplexity": result.history[-1],
+            "equal_weights": result.history[0],
+            "steps": len(result.history),
+        },
+    }
+    if test is not None:
+        report["test"] = {"text": str(test), **result.mixture.perplexity(test).as_dict()}
+    save(result.mixture, output, card=_card(result, report, models), overwrite=force)
+    wrote(output)
+    report |= {"output": str(output), "bytes": folder_bytes(output)}
+    print_json(report) if json else _print_report(report)
+
+
+def _card(result: Interpolation, report: dict[str, Any], models: list[Path]) -> str:
+    from modlm import __version__
+
+    lines = [
+        f"# Static mixture over {report['over']} of {', '.join(path.name for path in models)}",
+        "",
+        f"- Weights by EM on {Path(report['tune']['text']).name}, perplexity {number(report['tune']['perplexity'])}",
+        f"- Vocabulary: {len(result.mixture.vocabulary):,} words, sha256 {result.mixture.vocabulary.fingerprint}",
+        *(f"- {name}: weight {weight:.4f}" for name, weight in result.weights.items()),
+    ]
+    if "test" in report:
+        lines.append(f"- Perplexity of {Path(report['test']['text']).name}: {number(report['test']['perplexity'])}")
+    return "\n".join([*lines, "", f"Made by modlm {__version__}.", ""])
+
+
+def _print_report(report: dict[str, Any]) -> None:
+    from modlm.cli.training import describe_perplexity
+
+    rows = [
+        [name, bar(weight, 20).ljust(20), f"{weight:.4f}", number(report["alone"][name])]
+        for name, weight in report["weights"].items()
+    ]
+    print_table(["column", "", "weight", "perplexity alone"], rows, left=2)
+    tune = report["tune"]
+    print(
+        f"perplexity of {tune['text']}: {number(tune['perplexity'])} "
+        f"(with equal weights {number(tune['equal_weights'])}; {tune['steps']} steps)"
+    )
+    if "test" in report:
+        print(f"perplexity of {report['test']['text']}: {describe_perplexity(report['test'])}")
+    print(f"{report['output']}: {size(report['bytes'])}")

@@ -1,0 +1,142 @@
+"""`modlm ngram`: text or counts to an n-gram model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modlm.cli.options import EncodingErrors, Force, Json, Threads, several
+
+Inputs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="TEXT",
+        help="Texts (one sentence a line; gz, bz2, xz, zst; - for standard input), count files, counts folders, or "
+        "model folders that kept their counts. Several are added up.",
+    ),
+]
+
+
+def ngram(
+    inputs: Inputs,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The model folder to write.")],
+    order: Annotated[
+        int | None,
+        typer.Option(
+            "--order", min=1, max=16, help="Words in the longest n-gram.  [default: 5, or that of the counts]"
+        ),
+    ] = None,
+    smoothing: Annotated[
+        str,
+        typer.Option(
+            "--smoothing",
+            metavar="NAME",
+            help="maximum-likelihood, witten-bell, good-turing, absolute, modified-absolute, kneser-ney or "
+            "modified-kneser-ney.",
+        ),
+    ] = "modified-kneser-ney",
+    edge: Annotated[
+        str,
+        typer.Option(
+            "--edge", metavar="once|repeat", help="One <s> a sentence (as KenLM), or order - 1 (as the paper)."
+        ),
+    ] = "once",
+    vocab: Annotated[
+        Path | None, typer.Option("--vocab", metavar="FILE", help="Words to know, one a line; all others are unknown.")
+    ] = None,
+    max_words: Annotated[
+        int | None, typer.Option("--max-words", min=1, metavar="N", help="Know only the N most frequent words.")
+    ] = None,
+    min_count: Annotated[
+        int, typer.Option("--min-count", min=1, metavar="N", help="Know only words that occur at least N times.")
+    ] = 1,
+    positions: Annotated[
+        str,
+        typer.Option(
+            "--positions",
+            metavar="LIST",
+            help="Skip n-grams: the context words to look at, farthest first; 1 is the previous "
+            "word. 4,3,2 leaves it out. Saved as a mixture; --order does not count.",
+        ),
+    ] = "",
+    discounts: Annotated[
+        str,
+        typer.Option(
+            "--discounts",
+            metavar="LIST",
+            help="What counts of 1, 2, ... lose instead of estimates, e.g. 0.5,1,1.5; for each "
+            "order apart with / between.",
+        ),
+    ] = "",
+    extra: Annotated[
+        str, typer.Option("--extra", metavar="LIST", help="What unigrams fall back to: uniform or uniform,unknown.")
+    ] = "uniform",
+    prune: Annotated[
+        str, typer.Option("--prune", metavar="LIST", help="Drop n-grams with counts up to this, for each order: 0,0,1.")
+    ] = "",
+    prune_entropy: Annotated[
+        float,
+        typer.Option(
+            "--prune-entropy", min=0.0, metavar="X", help="Drop n-grams that change perplexity by less, e.g. 1e-8."
+        ),
+    ] = 0.0,
+    valid: Annotated[
+        Path | None, typer.Option("--valid", metavar="TEXT", help="Report the perplexity of this text.")
+    ] = None,
+    arpa: Annotated[
+        Path | None, typer.Option("--arpa", metavar="FILE", help="Write an ARPA file too (.gz packs it).")
+    ] = None,
+    counts: Annotated[
+        Path | None, typer.Option("--counts", metavar="DIR", help="Write the raw counts too, to add text to later.")
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine", metavar="memory|disk", help="Where to count.  [default: memory, or disk with --memory]"
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="SIZE", help="Count on disk, in about this much memory, such as 2GB."),
+    ] = None,
+    encoding_errors: EncodingErrors = "strict",
+    threads: Threads = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Train an n-gram model on text or counts, and save it.
+
+    \b
+    modlm ngram train.txt -o model
+    modlm ngram train.txt.gz -o model --order 3 --valid valid.txt --arpa model.arpa
+    modlm ngram big.txt -o model --memory 4GB --prune 0,0,1
+    modlm ngram counts-2023 new.txt -o model --counts counts-2024
+    """  # fmt: skip
+    from modlm.cli.training import Targets, Training, train
+
+    train(
+        Training(
+            inputs=tuple(inputs),
+            order=order,
+            smoothing=smoothing,
+            edge=edge,
+            vocab=vocab,
+            max_words=max_words,
+            min_count=min_count,
+            positions=several(positions, int, option="--positions", example="4,3,2"),
+            discounts=tuple(
+                several(row, float, option="--discounts", example="0.5,1,1.5") for row in discounts.split("/") if row
+            ),
+            extra=several(extra, str, option="--extra", example="uniform,unknown"),
+            prune=several(prune, int, option="--prune", example="0,0,1"),
+            prune_entropy=prune_entropy,
+            engine=engine,
+            memory=memory,
+            encoding_errors=encoding_errors,
+        ),
+        Targets(output, arpa=arpa, counts=counts, force=force),
+        valid=valid,
+        as_json=json,
+    )

@@ -1,0 +1,48 @@
+"""Arguments and options that several commands share, and how lists in them are written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+T = TypeVar("T")
+
+
+def _set_threads(count: int | None) -> int | None:
+    if count is not None:
+        os.environ["MODLM_THREADS"] = str(count)  # what `modlm.arrays.threads` reads
+    return count
+
+
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, a run folder, or an ARPA file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there already.")]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", min=1, callback=_set_threads, help="How many threads to use.  [default: all cores]"),
+]
+EncodingErrors = Annotated[
+    str,
+    typer.Option("--encoding-errors", metavar="strict|replace", help="Bytes that are not UTF-8: an error, or U+FFFD."),
+]
+
+
+def several(text: str, kind: Callable[[str], T], *, option: str, example: str, separator: str = ",") -> tuple[T, ...]:
+    """The items of an option such as 0,0,1."""
+    try:
+        return tuple(kind(item.strip()) for item in text.split(separator)) if text else ()
+    except ValueError:
+        raise typer.BadParameter(
+            f"{option} takes numbers with commas between, such as {example}, not {text!r}."
+        ) from None
+
+
+def models_and_text(paths: Sequence[Path]) -> tuple[list[Path], Path]:
+    """MODEL... TEXT: the last one is the text."""
+    if len(paths) < 2:
+        raise typer.BadParameter("give at least one model and then a text (- for standard input).")
+    return list(paths[:-1]), paths[-1]

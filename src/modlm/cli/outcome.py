@@ -1,0 +1,46 @@
+"""How a command ended: its exit code, one line for each kind of failure, and what had been written until then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from modlm.errors import ModlmError
+
+FAILED = 1
+INTERRUPTED = 130
+
+_written: list[Path] = []
+
+
+def begin() -> None:
+    """Nothing has been written yet."""
+    _written.clear()
+
+
+def wrote(path: Path) -> None:
+    """Remember a finished output, so that an interruption does not deny it."""
+    _written.append(path)
+
+
+def interrupted_message() -> str:
+    """What Ctrl-C leaves behind."""
+    done = ", ".join(str(path) for path in _written)
+    return f"interrupted; finished before that: {done}" if done else "interrupted; nothing was written"
+
+
+def explain(error: BaseException) -> str:
+    """One clear line for a failure."""
+    if isinstance(error, ModlmError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return (
+            "there is not enough memory for this. Ask for less (a lower --order, --max-words), or count on disk with "
+            "--memory 2GB."
+        )
+    if isinstance(error, OSError):
+        name = f"{error.filename}: " if error.filename else ""
+        return f"{name}{error.strerror or error}."
+    return (
+        f"internal error, {type(error).__name__}: {error}. This is a fault of modlm, not of what you did; run the same "
+        f"command with --debug and report what it prints."
+    )

@@ -1,0 +1,68 @@
+"""What commands print: tables and numbers for people, JSON for programs; plain text, the same in a file as on a screen.
+
+JSON has no infinity: numbers that are not finite become null.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+BLOCKS = " ▏▎▍▌▋▊▉█"
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on standard output, and nothing else."""
+    json.dump(finite(value), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def finite(value: Any) -> Any:
+    """The value with null for numbers that JSON cannot hold."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    return [finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
+    """Aligned columns with a line under their names: the first `left` ones to the left, the others to the right."""
+    lines = [list(columns), *(list(row) for row in rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(columns))]
+    lines.insert(1, ["─" * width for width in widths])
+    for line in lines:
+        cells = [cell.ljust(widths[k]) if k < left else cell.rjust(widths[k]) for k, cell in enumerate(line)]
+        print("  ".join(cells).rstrip())
+
+
+def bar(share: float, width: int) -> str:
+    """A bar of this share of the width, in eighths of a letter."""
+    eighths = round(max(0.0, min(1.0, share)) * width * 8)
+    return "█" * (eighths // 8) + (BLOCKS[eighths % 8] if eighths % 8 else "")
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number with thousands apart; a perplexity that is not finite as it is."""
+    if math.isnan(value):
+        return "–"
+    return f"{value:,.{digits}f}" if math.isfinite(value) else "∞"
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError
+
+
+def percent(share: float) -> str:
+    """A share for people: 12.3%, 0.45%, <0.01%."""
+    if 0 < share < 0.0001:
+        return "<0.01%"
+    return f"{share:.1%}" if share >= 0.01 or share == 0 else f"{share:.2%}"

@@ -1,0 +1,93 @@
+"""`modlm score`: the log-probability of every sentence, or of every word."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from modlm.cli.options import Json, ModelArgument, Threads
+from modlm.cli.printing import finite
+from modlm.errors import InputError
+
+if TYPE_CHECKING:
+    from modlm.model.language_model import LanguageModel
+
+
+def score(
+    model: ModelArgument,
+    text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line; - for standard input.")] = Path(
+        "-"
+    ),
+    words: Annotated[bool, typer.Option("--words", help="A line for each word and sentence end too.")] = False,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Natural log-probability of each sentence, its end included.
+
+    Prints, with tabs between: log-probability, perplexity, unknown words, sentence. With --words, before each of these
+    a line for each of its words: log-probability, word, and <unk> if the model does not know it.
+
+    \b
+    modlm score model test.txt
+    echo "the company said" | modlm score model --words
+    """  # fmt: skip
+    from modlm.cli.inputs import load_model
+
+    records = scored(load_model(model), text, with_words=words)
+    if json:
+        _print_array(records)
+        return
+    for record in records:
+        for word in record.get("scores", ()):
+            known = "" if word["known"] else "\t<unk>"
+            print(f"{word['log_prob']:.6f}\t{word['word']}{known}")
+        print(f"{record['log_prob']:.6f}\t{record['perplexity']:.4g}\t{record['unknown']}\t{record['sentence']}")
+
+
+def scored(lm: LanguageModel, text: Path, *, with_words: bool) -> Iterator[dict[str, Any]]:
+    """A record for each sentence, in order; a few thousand sentences are in memory at a time."""
+    import math
+
+    from modlm.cli.inputs import batches_of_lines, words_of
+    from modlm.text.corpus import Corpus
+    from modlm.text.vocabulary import UNKNOWN
+
+    for first, lines in batches_of_lines(text):
+        try:
+            corpus = Corpus.from_text(lines, lm.vocabulary)
+        except InputError as error:  # its line counts from the start of the batch
+            message = str(error).partition(": ")[2]
+            raise InputError(message, path=text, line=first + error.line - 1) from None
+        log_probs, starts = lm.log_probs(corpus.ids), corpus.starts.tolist()
+        for sentence, begin, end in zip(lines, starts[:-1], starts[1:], strict=True):
+            own, ids = log_probs[begin + 1 : end], corpus.ids[begin + 1 : end]
+            total = float(own.sum())
+            mean = -total / len(own)
+            record: dict[str, Any] = {
+                "sentence": sentence,
+                "log_prob": total,
+                "perplexity": math.exp(mean) if mean < 700 else math.inf,
+                "words": len(own) - 1,
+                "unknown": int((ids == UNKNOWN).sum()),
+            }
+            if with_words:
+                names = [*words_of(sentence), "</s>"]
+                record["scores"] = [
+                    {"word": name, "log_prob": value, "known": word != UNKNOWN}
+                    for name, value, word in zip(names, own.tolist(), ids.tolist(), strict=True)
+                ]
+            yield record
+
+
+def _print_array(records: Iterator[dict[str, Any]]) -> None:
+    """One JSON array, written as it comes."""
+    separator = "["
+    for record in records:
+        sys.stdout.write(f"{separator}\n{json_module.dumps(finite(record), ensure_ascii=False, allow_nan=False)}")
+        separator = ","
+    sys.stdout.write("[]\n" if separator == "[" else "\n]\n")

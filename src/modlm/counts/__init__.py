@@ -1,0 +1,42 @@
+"""Counts: ids → how often every n-gram of orders 1..N occurs, in sorted arrays.
+
+One file for each way to count. `ENGINES` names them all; their results are the same to the byte.
+"""
+
+from __future__ import annotations
+
+from modlm.counts.counting import count_text
+from modlm.counts.counts import EDGES, MAX_ORDER, Counts, Layer
+from modlm.counts.counts_folder import open_counts, save_counts
+from modlm.counts.disk import count as count_on_disk
+from modlm.counts.engine import Engine, bytes_of, count_in_memory
+from modlm.counts.held_out_counts import HeldOutCounts, held_out
+from modlm.counts.imported import counts_from_tables, export_counts, import_counts
+from modlm.counts.merging import merge
+from modlm.counts.skip import SkipCounts
+from modlm.counts.trie import Trie
+
+ENGINES: dict[str, Engine] = {"memory": count_in_memory, "disk": count_on_disk}
+
+__all__ = [
+    "EDGES",
+    "ENGINES",
+    "MAX_ORDER",
+    "Counts",
+    "Engine",
+    "HeldOutCounts",
+    "Layer",
+    "SkipCounts",
+    "Trie",
+    "bytes_of",
+    "count_in_memory",
+    "count_on_disk",
+    "count_text",
+    "counts_from_tables",
+    "export_counts",
+    "held_out",
+    "import_counts",
+    "merge",
+    "open_counts",
+    "save_counts",
+]

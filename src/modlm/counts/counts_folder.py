@@ -1,0 +1,136 @@
+"""Counts on disk: `counts.json`, `vocabulary.txt` and one `.npy` for each array, as `docs/formats.md` specifies.
+
+Opening maps the arrays. What lengths and the manifest say is always checked; `verify="full"` reads everything: sums of
+all files, and that the arrays are a trie in which no link can lead astray.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from modlm.arrays import Ids, even_ranges, in_parallel, threads
+from modlm.counts.counts import EDGES, MAX_ORDER, Counts, Frequencies
+from modlm.counts.skip import SkipCounts, SkipTrie, check_positions
+from modlm.counts.trie import Trie
+from modlm.errors import ConfigError, ModlmError
+from modlm.formats.folder import Folder, Verify, open_folder, write_folder
+from modlm.text.vocabulary import Vocabulary
+
+KIND = "counts"
+VOCABULARY = "vocabulary.txt"
+
+
+def save_counts(counts: Counts, target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a counts folder."""
+    about = {"order": counts.order, "vocabulary": counts.vocabulary.fingerprint, **counts.settings()}
+    words = "".join(f"{word}\n" for word in counts.vocabulary.words)
+    write_folder(target, kind=KIND, about=about, arrays=counts.arrays(), texts={VOCABULARY: words}, overwrite=overwrite)
+
+
+def open_counts(path: str | os.PathLike[str], *, verify: Verify = "fast") -> Counts:
+    """Counts from their folder, memory-mapped; `SkipCounts` when they have positions."""
+    folder = open_folder(path, kind=KIND, verify=verify)
+    try:
+        vocabulary = Vocabulary.from_file(folder.file(VOCABULARY), strict=True)
+    except ModlmError as error:
+        raise folder.damaged(f"{VOCABULARY}: {error}") from error
+    if vocabulary.fingerprint != folder.word("vocabulary"):
+        raise folder.damaged(f"{VOCABULARY} is not the vocabulary that the text was counted with")
+    counts = counts_in(folder, vocabulary)
+    if counts.order != folder.whole("order"):
+        raise folder.damaged(f"its order is {folder.whole('order')}, but it has the arrays of order {counts.order}")
+    if verify == "full":
+        check_structure(folder, counts)
+    return counts
+
+
+def counts_in(folder: Folder, vocabulary: Vocabulary, *, inside: str = "") -> Counts:
+    """The counts whose settings are the folder's `about` and whose arrays lie in it, or in a folder inside it."""
+    levels = _levels(folder, "levels", len(vocabulary))
+    words = folder.array(inside + "words", np.uint32, length=levels[-1])
+    suffix = folder.array(inside + "suffix", np.uint32, length=levels[-1])
+    frequencies = _frequencies(folder, inside + "frequencies", levels[-1])
+    sentences = folder.whole("sentences")
+    if "positions" not in folder.about:
+        first = folder.array(inside + "first", np.uint32, length=levels[-2] + 1)
+        _check_ends(folder, first, levels, levels)
+        return Counts(
+            vocabulary,
+            Trie(words, first, suffix, levels),
+            frequencies,
+            edge=folder.word("edge", known=EDGES),
+            sentences=sentences,
+            cut_off=folder.wholes("cut_off"),
+        )
+    context_levels = _levels(folder, "context_levels", len(vocabulary), contexts=True)
+    try:
+        positions = check_positions(folder.wholes("positions"))
+    except ConfigError as error:
+        raise folder.damaged(str(error)) from error
+    if not len(levels) - 1 == len(context_levels) == len(positions) + 2:
+        raise folder.damaged("its positions do not fit its levels")
+    first = folder.array(inside + "first", np.uint32, length=context_levels[-1] + 1)
+    _check_ends(folder, first, context_levels, levels)
+    trie = SkipTrie(
+        words=words,
+        first=first,
+        suffix=suffix,
+        levels=levels,
+        positions=positions,
+        context_words=folder.array(inside + "context_words", np.uint32, length=context_levels[-1]),
+        context_first=folder.array(inside + "context_first", np.uint32, length=context_levels[-2] + 1),
+        context_levels=context_levels,
+    )
+    return SkipCounts(vocabulary, trie, frequencies, sentences=sentences)
+
+
+def _levels(folder: Folder, name: str, vocab_size: int, *, contexts: bool = False) -> tuple[int, ...]:
+    """Levels that begin as all do and never fall; with contexts alone, the words are there from order 2 on."""
+    levels = folder.wholes(name, high=2**32 - 1)
+    start = (0, 1) if contexts and len(levels) == 2 else (0, 1, vocab_size + 2)
+    rising = all(a <= b for a, b in pairwise(levels))
+    if levels[: len(start)] != start or not rising or len(levels) > MAX_ORDER + 2:
+        raise folder.damaged(f"its {name} {list(levels)[:6]} do not fit a vocabulary of {vocab_size} words")
+    return levels
+
+
+def _check_ends(folder: Folder, first: Ids, contexts: tuple[int, ...], levels: tuple[int, ...]) -> None:
+    """That the followers of each order's first context are the order's first n-grams."""
+    begins = tuple(int(first[context]) for context in contexts[: len(levels) - 2])
+    if begins != levels[1:-1] or first[-1] != levels[-1]:
+        raise folder.damaged("its levels do not fit its followers")
+
+
+def _frequencies(folder: Folder, name: str, length: int) -> Frequencies:
+    wide = name in folder.arrays and folder.arrays[name].dtype == np.uint64
+    return folder.array(name, np.uint64 if wide else np.uint32, length=length)
+
+
+def check_structure(folder: Folder, counts: Counts) -> None:
+    """That followers lie side by side in order, sorted by word, and that suffixes are one order down."""
+    from modlm.counts.check_kernels import check_followers, check_suffixes
+
+    trie, start = counts.trie, len(counts.vocabulary)
+    pairs = [("first", trie.first, trie.words)]
+    if isinstance(counts, SkipCounts):
+        pairs.append(("context_first", counts.trie.context_first, counts.trie.context_words))
+    for name, first, words in pairs:
+        tasks = [partial(check_followers, first, words, start, *r) for r in even_ranges(len(first) - 1, 4 * threads())]
+        if first[0] != 1 or first[-1] != len(words) or not all(in_parallel(tasks)):
+            raise folder.damaged(f"{name}.npy does not give every context a row of followers sorted by word")
+        if not np.array_equal(words[1 : start + 2], np.arange(min(start + 1, len(words) - 1))):
+            raise folder.damaged("its first nodes are not the words of the vocabulary")
+    for order in range(1, counts.order + 1):
+        low, high = (trie.levels[order - 1], trie.levels[order]) if order > 1 else (0, 1)
+        own = trie.nodes(order)
+        layer = counts.layer(order)
+        tasks = [
+            partial(check_suffixes, trie.suffix, own.start + a, own.start + b, low, high)
+            for a, b in even_ranges(own.stop - own.start, 4 * threads())
+        ]
+        if trie.first[layer.low] != own.start or trie.first[layer.high] != own.stop or not all(in_parallel(tasks)):
+            raise folder.damaged(f"its n-grams of order {order} and their contexts or suffixes do not fit together")

@@ -1,0 +1,141 @@
+"""A trie that grows in files, from sorted windows to the mapped arrays of the result."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modlm.arrays import Ids
+from modlm.counts.counts import Frequencies
+from modlm.counts.disk_runs import OUT_ROWS, RowsUK, packing
+from modlm.counts.linking import link_suffixes
+from modlm.counts.trie import Trie
+from modlm.errors import EstimationError
+from modlm.formats.npy import NpyWriter, open_npy
+
+MOST = 2**32 - 1
+PIECE = 1 << 20  # entries copied at a time
+
+
+def forget(array: NDArray[Any]) -> None:
+    """Let go of the memory that a mapped file takes; its contents stay in the file (and in the system's cache)."""
+    if isinstance(array, np.memmap) and array.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
+        mapping: mmap.mmap = array._mmap  # type: ignore[attr-defined]
+        mapping.madvise(mmap.MADV_DONTNEED)
+
+
+class TrieWriter:
+    """Takes sorted windows, gives a trie. Each order's words, first followers and frequencies gather in files."""
+
+    def __init__(self, folder: Path, *, order: int, vocab_size: int) -> None:
+        self.folder, self.order, self.vocab_size = folder, order, vocab_size
+        self.bits, _ = packing(order, vocab_size)
+        self.window, self.nodes = np.zeros((2, order + 2), dtype=np.int64)
+        self.total = np.zeros(order + 2, dtype=np.uint64)
+        self.unigrams, self.unigram_first = np.zeros((2, vocab_size + 1), dtype=np.uint64)
+        self.words_NU, self.first_NU = np.empty((2, order + 1, OUT_ROWS), dtype=np.uint32)
+        self.frequencies_NU = np.empty((order + 1, OUT_ROWS + 1), dtype=np.uint64)
+        self.largest = 0
+        self._stack = ExitStack()
+        self._streams: dict[tuple[str, int], BinaryIO] = {}
+        for name in ("words", "first", "frequencies"):
+            for n in range(2, order + 1):
+                self._streams[name, n] = self._stack.enter_context(self._path(name, n).open("wb"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def _path(self, name: str, order: int) -> Path:
+        return self.folder / f"{name}-{order}"
+
+    def append(self, rows_UK: RowsUK) -> None:
+        """Take the next windows."""
+        from modlm.counts.disk_kernels import read_off
+
+        opened, closed = np.zeros((2, self.order + 1), dtype=np.int64)
+        read_off(
+            rows_UK, self.order, self.bits, self.vocab_size, self.window, self.total, self.nodes, self.unigrams,
+            self.unigram_first, self.words_NU, self.first_NU, self.frequencies_NU, opened, closed,
+        )  # fmt: skip
+        if self.nodes.sum() + self.vocab_size + 2 >= MOST:
+            raise EstimationError(f"The text has more than {MOST:,} different n-grams. Use a lower order.")
+        for n in range(2, self.order + 1):
+            self._streams["words", n].write(self.words_NU[n, : opened[n]].data)
+            self._streams["first", n].write(self.first_NU[n, : opened[n]].data)
+            self._write_frequencies(n, self.frequencies_NU[n, : closed[n]])
+
+    def _write_frequencies(self, order: int, frequencies: NDArray[np.uint64]) -> None:
+        self._streams["frequencies", order].write(frequencies.data)
+        self.largest = max(self.largest, int(frequencies.max(initial=0)))
+
+    def finish(self, *, workers: int | None = None) -> tuple[Trie, Frequencies]:
+        """End the last n-grams, join the orders, link the suffixes; the arrays are mapped."""
+        for n in range(2, self.order + 1):
+            if self.window[n] > 0:
+                self._write_frequencies(n, self.total[n : n + 1])
+        self.unigram_first[self.window[1] :] = self.nodes[2]
+        self._stack.close()
+        levels = (
+            0,
+            1,
+            *(int(level) for level in self.vocab_size + 2 + np.cumsum([0, *self.nodes[2 : self.order + 1]])),
+        )
+        words = self._join("words", "<u4", [np.zeros(1), np.arange(self.vocab_size + 1)], levels)
+        wide = max(self.largest, int(self.unigrams.max())) > MOST
+        frequencies = self._join("frequencies", "<u8" if wide else "<u4", [np.zeros(1), self.unigrams], levels)
+        first = self._join_first(levels)
+        suffix = self._linked(words, first, levels, workers)
+        return Trie(words, first, suffix, levels), frequencies
+
+    def _join(self, name: str, dtype: str, start: list[NDArray[Any]], levels: tuple[int, ...]) -> Any:
+        path = self.folder / f"{name}.npy"
+        with NpyWriter(path, dtype) as writer:
+            for part in start:
+                writer.append(part)
+            for n in range(2, self.order + 1):
+                for piece in self._pieces(name, n):
+                    writer.append(piece)
+        return open_npy(path, dtype=dtype, shape=(levels[-1],))
+
+    def _join_first(self, levels: tuple[int, ...]) -> Ids:
+        path = self.folder / "first.npy"
+        with NpyWriter(path, "<u4") as writer:
+            writer.append(np.ones(1))
+            if self.order > 1:
+                writer.append(self.unigram_first + np.uint64(levels[2]))
+            for n in range(2, self.order):
+                for piece in self._pieces("first", n):
+                    writer.append(piece + np.uint32(levels[n + 1]))
+            writer.append(np.array([levels[-1]]))
+        return open_npy(path, dtype="<u4", shape=(levels[self.order] + 1,))
+
+    def _pieces(self, name: str, order: int) -> Iterator[NDArray[Any]]:
+        """An order's file, piece by piece; it is removed afterwards."""
+        dtype = np.dtype("<u8" if name == "frequencies" else "<u4")
+        with self._path(name, order).open("rb") as stream:
+            while data := stream.read(PIECE * dtype.itemsize):
+                yield np.frombuffer(data, dtype)
+        self._path(name, order).unlink()
+
+    def _linked(self, words: Ids, first: Ids, levels: tuple[int, ...], workers: int | None) -> Ids:
+        path = self.folder / "suffix.npy"
+        suffix = np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype("<u4"), shape=(levels[-1],), version=(1, 0))
+        maps = [np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in ("words", "first")]
+
+        def pause() -> None:
+            for array in (*maps, suffix):
+                forget(array)
+
+        own_words, own_first = (np.asarray(array) for array in maps)
+        link_suffixes(own_words, own_first, np.asarray(suffix), levels, workers=workers, pause=pause)
+        suffix.flush()
+        return open_npy(path, dtype="<u4", shape=(levels[-1],))

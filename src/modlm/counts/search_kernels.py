@@ -1,0 +1,74 @@
+"""Finding a word among the followers of a context: halve the range, then compare 64 words at once.
+
+The comparison is written as vector code for LLVM (which maps it to whatever the processor has), because the compiler does
+not find it by itself. Most contexts have at most 64 followers, so most searches are one comparison without any branch that
+depends on the data. Numbers are unsigned throughout: that spares numba's test for negative indices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from modlm.arrays import Ids, kernel
+
+ONE, NOT_FOUND = np.uint64(1), np.uint64(0)
+WIDTH = np.uint64(64)
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@intrinsic
+def equal_words(typing_context: Any, words: Any, low: Any, word: Any) -> Any:
+    """A 64-bit mask: bit i is set where words[low + i] is the word. All 64 places must be inside the array."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        number, vector = ir.IntType(32), ir.VectorType(ir.IntType(32), 64)
+        place = builder.bitcast(builder.gep(array.data, [arguments[1]]), vector.as_pointer())
+        loaded = builder.load(place)
+        loaded.align = 4
+        undefined = ir.Constant(vector, ir.Undefined)
+        single = builder.insert_element(undefined, arguments[2], number(0))
+        wanted = builder.shuffle_vector(single, undefined, ir.Constant(vector, [0] * 64))
+        return builder.bitcast(builder.icmp_unsigned("==", loaded, wanted), ir.IntType(64))
+
+    return types.uint64(words, types.uint64, types.uint32), generate
+
+
+@intrinsic
+def lowest_bit(typing_context: Any, mask: Any) -> Any:
+    """The place of the lowest set bit of a mask that is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+@kernel
+def find(words: Ids, low: np.uint64, high: np.uint64, word: np.uint32) -> np.uint64:
+    """The place of a word in the sorted words[low:high], or 0; the range must not be empty."""
+    size = high - low
+    while size > WIDTH:
+        half = size >> ONE
+        middle = low + half
+        low = middle if words[middle] <= word else low
+        size -= half
+    if low + WIDTH <= np.uint64(len(words)):
+        mask = equal_words(words, low, word) & (ALL >> (WIDTH - size))
+        return low + lowest_bit(mask) if mask != NOT_FOUND else NOT_FOUND
+    for i in range(size):
+        if words[low + np.uint64(i)] == word:
+            return low + np.uint64(i)
+    return NOT_FOUND
+
+
+@kernel
+def follower(words: Ids, first: Ids, context: np.uint64, word: np.uint32) -> np.uint64:
+    """The node of a word after a context, or 0; nothing follows where the ranges of a damaged trie make no sense."""
+    low, high = np.uint64(first[context]), min(np.uint64(first[context + ONE]), np.uint64(len(words)))
+    return find(words, low, high, word) if low < high else NOT_FOUND

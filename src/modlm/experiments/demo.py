@@ -1,0 +1,260 @@
+"""The two-minute tour: every n-gram family on text that Python carries, one table, predictions, a report.
+
+In: nothing but the running Python. Out: a folder with `model/` (the best model), `report.html` and `text/` (the three
+parts of the text). Models are chosen by the perplexity of the validation part; the test part is only reported.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from modlm import __version__
+from modlm.errors import OutputError
+from modlm.experiments.charts import Bar, Point
+from modlm.experiments.demo_text import DemoText, demo_sentences
+from modlm.experiments.report import BarPlot, NextWord, Predictions, Report, ScatterPlot, Table, write_report
+from modlm.files import new_folder
+from modlm.model.folder import save
+from modlm.model.interpolation import interpolate
+from modlm.model.language_model import LanguageModel, Prediction
+from modlm.model.ngram_lm import NgramLM
+from modlm.smoothing import SMOOTHERS
+from modlm.text.corpus import Corpus
+
+ORDER = 5
+MIN_COUNT = 2  # words seen once in training are unknown, so that the models learn what unknown words do
+PRUNING = 1e-7  # relative rise in perplexity for which an n-gram goes
+CONTEXTS = ("return true if", "this is a", "the value of")
+REPEATS = 3  # of the timed scoring; the fastest counts
+WORDS = 6  # predictions for each context
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A model and its row of the table."""
+
+    label: str
+    model: LanguageModel
+    seconds: float
+    """Training: counting, smoothing and compiling (and tuning, for a static mixture)."""
+    valid: float
+    """Perplexity."""
+    test: float
+    words_per_second: float
+    """Scoring the test part, reading and encoding included."""
+    bytes: int
+    """Of the model folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """What the demo found; `best` is by validation perplexity."""
+
+    rows: tuple[Trained, ...]
+    best: Trained
+    predictions: tuple[tuple[str, list[Prediction]], ...]
+    words: tuple[int, int, int]
+    """In the train, valid and test parts."""
+    vocabulary: int
+    seconds: float
+
+
+def run_demo(target: Path, *, say: Say, overwrite: bool = False, text: DemoText | None = None) -> DemoResult:
+    """Run everything and write the folder; `say` gets a line whenever there is something to see."""
+    begun = time.perf_counter()
+    if target.exists() and not overwrite and not is_demo(target):
+        raise OutputError(
+            f"{target} exists and is no earlier demo. Choose another folder with -o, or overwrite it with --force."
+        )
+    with new_folder(target, overwrite=True) as place:
+        say("Collecting text from the language reference and the standard library ...")
+        paths = write_text(text or demo_sentences(), place / "text")
+        train = Corpus.from_text(paths["train"], min_count=MIN_COUNT)
+        say(f"{train.words:,} words to train on, {len(train.vocabulary):,} of them different. Compiling kernels ...")
+        warm_up()
+        scratch = place / "scratch"
+        say(HEADINGS)
+        rows = []
+        for row in trained(train, paths, scratch):
+            rows.append(row)
+            say(line(row))
+        shutil.rmtree(scratch, ignore_errors=True)
+        best = min(rows, key=lambda row: row.valid)
+        save(best.model, place / "model", card=card(best))
+        predictions = tuple((context, best.model.next_words(context, WORDS)) for context in CONTEXTS)
+        words = (train.words, Corpus.from_text(paths["valid"]).words, Corpus.from_text(paths["test"]).words)
+        result = DemoResult(
+            tuple(rows), best, predictions, words, len(train.vocabulary), time.perf_counter() - begun
+        )  # fmt: skip
+        write_report(report(result), place / "report.html")
+    return result
+
+
+def is_demo(folder: Path) -> bool:
+    """Whether a demo wrote this folder, so that the next one may replace it."""
+    return all((folder / name).is_file() for name in ("model/model.json", "report.html", "text/train.txt"))
+
+
+def write_text(text: DemoText, folder: Path) -> dict[str, Path]:
+    """The three parts as files, one sentence a line."""
+    folder.mkdir(parents=True)
+    paths = {}
+    for part in ("train", "valid", "test"):
+        paths[part] = folder / f"{part}.txt"
+        sentences: tuple[str, ...] = getattr(text, part)
+        paths[part].write_text("".join(f"{sentence}\n" for sentence in sentences), encoding="utf-8")
+    return paths
+
+
+def warm_up() -> None:
+    """Compile and load all kernels, so that times are about models."""
+    sentences = ["a b a c", "b a", "a"] * 4
+    corpus = Corpus.from_text(sentences)
+    for smoothing in ("modified-kneser-ney", "good-turing"):
+        model = NgramLM.fit(corpus, 3, smoothing=smoothing)
+        model.perplexity(sentences)
+    interpolate({"orders": model}, corpus, over="orders", extra=("uniform",)).mixture.perplexity(sentences)
+    model.pruned(PRUNING).next_words("a", 1)
+
+
+def trained(train: Corpus, paths: dict[str, Path], scratch: Path) -> Iterator[Trained]:
+    """Every family, then what a lower order, pruning and static weights change."""
+    for smoothing in SMOOTHERS:
+        yield timed(smoothing, partial(NgramLM.fit, train, ORDER, smoothing=smoothing), paths, scratch)
+    yield timed("modified-kneser-ney, order 3", partial(NgramLM.fit, train, 3), paths, scratch)
+    pruned = partial(NgramLM.fit, train, ORDER, prune_entropy=PRUNING)
+    yield timed("modified-kneser-ney, pruned", pruned, paths, scratch)
+    for smoothing in ("maximum-likelihood", "modified-kneser-ney"):
+        yield timed(f"{smoothing}, static λ", partial(static, train, smoothing, paths["valid"]), paths, scratch)
+
+
+def static(train: Corpus, smoothing: str, valid: Path) -> LanguageModel:
+    """The orders of a family as columns, with one λ for all contexts by EM on the validation part."""
+    orders = NgramLM.fit(train, ORDER, smoothing=smoothing)
+    return interpolate({"orders": orders}, valid, over="orders", extra=("uniform",)).mixture
+
+
+def timed(label: str, make: Callable[[], LanguageModel], paths: dict[str, Path], scratch: Path) -> Trained:
+    """Train, evaluate, and weigh the folder it would be saved to."""
+    begun = time.perf_counter()
+    model = make()
+    seconds = time.perf_counter() - begun
+    valid, *tests = (model.perplexity(paths[part]) for part in ("valid", *("test",) * REPEATS))
+    speed = max(test.words_per_second for test in tests)
+    save(model, scratch, overwrite=True)
+    size = sum(path.stat().st_size for path in scratch.rglob("*") if path.is_file())
+    return Trained(label, model, seconds, valid.perplexity, tests[0].perplexity, speed, size)
+
+
+def card(best: Trained) -> str:
+    """The model's card."""
+    return (
+        f"# {best.label}, from the demo\n\n"
+        f"- Trained on the docstrings, comments and language reference of Python {platform.python_version()}\n"
+        f"- Perplexity: {best.valid:.2f} on the validation part, by which it was chosen; {best.test:.2f} on the test "
+        f"part\n\n"
+        f"Made by modlm {__version__}: modlm demo\n"
+    )
+
+
+# ---- what people see -------------------------------------------------------------------------------------------------
+
+COLUMNS = ("model", "valid", "test", "words/s", "size", "training")
+NOTE = (
+    "All models have order 5 unless it says otherwise. words/s is scoring the test part from its file; training is "
+    "counting, smoothing and compiling. Maximum likelihood gives unseen words after seen contexts no probability at "
+    "all, so its perplexity is infinite; with static λ it is a proper model. Static λ is tuned by EM on the validation "
+    "part, so its valid column flatters it a little. Pruned: without the n-grams whose loss changes perplexity by less "
+    f"than {PRUNING:g}, relatively."
+)
+HEADINGS = f"{COLUMNS[0]:<35}" + "".join(f"{name:>11}" for name in COLUMNS[1:])
+
+
+def cells(row: Trained) -> tuple[str, ...]:
+    """A row of the table as text."""
+    return (
+        row.label,
+        shown(row.valid),
+        shown(row.test),
+        f"{row.words_per_second / 1e6:.2f}M",
+        f"{row.bytes / 1e6:.1f} MB",
+        f"{row.seconds:.2f} s",
+    )
+
+
+def shown(perplexity: float) -> str:
+    """A perplexity; a model that gives some word of the text no probability has an infinite one."""
+    return f"{perplexity:,.1f}" if perplexity < 1e9 else "∞"
+
+
+def line(row: Trained) -> str:
+    """A row of the printed table."""
+    label, *numbers = cells(row)
+    return f"{label:<35}" + "".join(f"{cell:>11}" for cell in numbers)
+
+
+def report(result: DemoResult) -> Report:
+    """The page."""
+    best = result.best
+    finite = [row for row in result.rows if row.test < 1e9]
+    train, valid, test = (f"{count:,}" for count in result.words)
+    columns = tuple(best.model.next_words("", 1)[0].shares)
+    return Report(
+        title="modlm: every n-gram family on the text that Python carries",
+        paragraphs=(
+            f"The language reference, docstrings and comments of Python {platform.python_version()}: {train} words to "
+            f"train on, {valid} to choose by, {test} to report. The parts come from different documents. "
+            f"{result.vocabulary:,} words are known; words seen once in training count as unknown.",
+            f"Best on the validation part, and so the model that was saved: {best.label}, with a test perplexity of "
+            f"{shown(best.test)}. Perplexity counts every word and one end for each sentence; lower is better.",
+        ),
+        table=Table(
+            columns=COLUMNS,
+            rows=tuple(cells(row) for row in result.rows),
+            title="Perplexity, speed and size",
+            note=NOTE,
+            best=result.rows.index(best),
+        ),
+        bars=BarPlot(title="Test perplexity", bars=tuple(Bar(row.label, row.test, shown(row.test)) for row in finite)),
+        scatter=ScatterPlot(
+            title="Size and perplexity",
+            points=tuple(Point(row.label, row.bytes / 1e6, row.test) for row in finite),
+            x_label="model folder, MB",
+            y_label="test perplexity",
+            log_x=True,
+        ),
+        predictions=tuple(
+            Predictions(
+                context=context,
+                words=tuple(
+                    NextWord(p.word, p.probability, tuple(p.shares[name] for name in columns)) for p in predictions
+                ),
+                columns=columns,
+            )
+            for context, predictions in result.predictions
+        ),
+        closing=(
+            f"modlm {__version__}, Python {platform.python_version()}, {machine()}. "
+            f'The whole demo took {result.seconds:.0f} seconds. Try: modlm next demo/model "return true if"',
+        ),
+    )
+
+
+def machine() -> str:
+    """The processor, as far as the system tells."""
+    from modlm.arrays import threads
+
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = platform.processor() or platform.machine()
+    return f"{name}, {threads()} threads"

@@ -1,0 +1,197 @@
+"""Compiled models from ARPA tables and back.
+
+Reading: rows in any order become a trie, order by order. Writing: nodes become rows, block by block, in trie order.
+Numbers are log10 in the file and plain here; in double precision they read back as the digits that were printed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from modlm.arrays import AnyFloats, Bools, Floats, Ids, even_ranges, in_parallel, threads
+from modlm.counts.trie import Trie
+from modlm.errors import InputError
+from modlm.formats.arpa import ArpaTables, read_arpa
+from modlm.formats.arpa_checks import check_ngrams
+from modlm.formats.arpa_writer import ArpaRows, ArpaSection, write_arpa
+from modlm.model.compiled import Compiled
+from modlm.model.ngram_lm import NgramLM
+from modlm.model.sentence_starts import PaddedStarts, log10, node_rows, only_starts, start_nodes
+from modlm.text.vocabulary import UNKNOWN, Vocabulary
+
+log = logging.getLogger("modlm")
+
+LOG10_UNKNOWN = -100.0  # of an <unk> that the file does not have; KenLM's choice
+BLOCK = 1 << 18  # rows written at a time
+PROPER = 1e-3  # how far a sum of rounded probabilities may be from 1
+MAX_NODES = 1 << 32
+
+
+def read_model(path: str | Path) -> NgramLM:
+    """The model of an ARPA file, plain or compressed; a warning when its probabilities do not sum to one."""
+    vocabulary, compiled = from_arpa(read_arpa(path, check=False))
+    error = normalisation_error(compiled)
+    if error > PROPER:
+        log.warning("%s: after some contexts the probabilities do not sum to 1 but are %.2g off", path, error)
+    return NgramLM(vocabulary, compiled)
+
+
+def from_arpa(
+    tables: ArpaTables, *, dtype: DTypeLike = np.float64, workers: int | None = None
+) -> tuple[Vocabulary, Compiled]:
+    """The model that the tables hold; `InputError` for n-grams that are there twice or without their context.
+
+    An `<unk>` that is not there gets log10 probability -100, as in KenLM. Sentences begin after the longest run of
+    `<s>` that is a context: one, in all files but those of models that pad the left edge. A backoff weight of an n-gram
+    that nothing follows is kept, but is not used. Takes 8 bytes more for each n-gram while it runs, and linear time.
+    """
+    vocab_size, top = len(tables.vocabulary), tables.max_order
+    sizes = [vocab_size + 1, *(len(rows) for rows in tables.orders[1:])]
+    levels = (0, 1, *(1 + int(total) for total in np.cumsum(sizes)))
+    if levels[-1] > MAX_NODES:
+        raise InputError(f"{levels[-1]:,} n-grams; at most {MAX_NODES - 1:,} can be held.", path=tables.path)
+    trie = Trie(
+        np.zeros(levels[-1], np.uint32), np.zeros(levels[top] + 1, np.uint32), np.zeros(levels[-1], np.uint32), levels
+    )
+    probs, backoffs = np.zeros(levels[-1], dtype), np.ones(levels[top], dtype)
+    trie.words[1 : levels[2]], trie.first[0], trie.first[1] = np.arange(vocab_size + 1), 1, levels[2]
+    _fill_unigrams(tables, probs, backoffs)
+    sorts = in_parallel([partial(_sorted_rows, table.ngrams, vocab_size) for table in tables.orders], workers=workers)
+    for order in range(2, top + 1):
+        rows = _place(tables, sorts, order, trie, workers)
+        begin, end = levels[order], levels[order + 1]
+        probs[begin:end] = _plain(tables, order, tables.orders[order - 1].log10_probs[rows])
+        if order < top:
+            backoffs[begin:end] = _plain(tables, order, tables.orders[order - 1].log10_backoffs[rows])
+    compiled = Compiled(trie, probs, backoffs, 0)
+    return tables.vocabulary, Compiled(trie, probs, backoffs, _start(compiled) if tables.has_start else 0)
+
+
+def _fill_unigrams(tables: ArpaTables, probs: AnyFloats, backoffs: AnyFloats) -> None:
+    unigrams = tables.orders[0]
+    nodes = 1 + unigrams.ngrams[:, 0].astype(np.int64)
+    probs[nodes] = _plain(tables, 1, unigrams.log10_probs)
+    if tables.max_order > 1:
+        backoffs[nodes] = _plain(tables, 1, unigrams.log10_backoffs)
+    if not tables.has_unknown:
+        probs[1 + UNKNOWN] = 10.0**LOG10_UNKNOWN
+        log.warning("%s has no <unk>; unknown words get log10 probability %g", tables.path, LOG10_UNKNOWN)
+
+
+def _plain(tables: ArpaTables, order: int, log10_numbers: Floats) -> Floats:
+    with np.errstate(over="ignore", under="ignore"):
+        numbers = np.asarray(np.power(10.0, log10_numbers))
+    if not np.isfinite(numbers).all():
+        raise InputError(
+            f"a log10 backoff weight of the {order}-grams is {log10_numbers.max():g}, which no number here can hold. "
+            "Backoff weights are around 1; estimate the model again.",
+            path=tables.path,
+        )
+    return numbers
+
+
+def _sorted_rows(ngrams: Ids, vocab_size: int) -> tuple[Ids, Ids]:
+    """The rows in the order of their words, and in the order of all words but the first."""
+    from modlm.model.arpa_kernels import sort_by
+
+    assert ngrams.max(initial=0) <= vocab_size, "ids of another vocabulary"
+    rows = np.arange(len(ngrams), dtype=np.uint32)
+    spare = np.empty_like(rows)
+    for column in range(ngrams.shape[1] - 1, 0, -1):
+        sort_by(ngrams, column, vocab_size, rows, spare)
+        rows, spare = spare, rows
+    sort_by(ngrams, 0, vocab_size, rows, spare)
+    return spare, rows
+
+
+def _place(tables: ArpaTables, sorts: list[tuple[Ids, Ids]], order: int, trie: Trie, workers: int | None) -> Ids:
+    """Bring the n-grams of an order into the trie; the row of each of its nodes."""
+    from modlm.model.arpa_kernels import fill_followers, find_suffixes, place_followers
+
+    ngrams, (rows, by_suffix) = tables.orders[order - 1].ngrams, sorts[order - 1]
+    shorter, shorter_rows = tables.orders[order - 2].ngrams, sorts[order - 2][0]
+    if order == 2:  # every word has a node, whatever the file has
+        shorter_rows = np.arange(len(tables.vocabulary) + 1, dtype=np.uint32)
+        shorter = shorter_rows[:, None]
+    low, high = trie.levels[order - 1], trie.levels[order]
+    suffixes = np.empty(len(ngrams), np.uint32)
+    both: list[Callable[[], bool]] = [
+        partial(place_followers, ngrams, rows, shorter, shorter_rows, low, high, trie.first),
+        partial(find_suffixes, ngrams, by_suffix, shorter, shorter_rows, low, suffixes),
+    ]
+    if not all(in_parallel(both, workers=workers)):
+        raise _fault(tables)
+    trie.first[high] = trie.levels[order + 1]
+    tasks = [
+        partial(fill_followers, ngrams, rows, suffixes, high, low + a, low + b, trie.words, trie.first, trie.suffix)
+        for a, b in even_ranges(high - low, 4 * threads(workers))
+    ]
+    in_parallel(tasks, workers=workers)
+    return rows
+
+
+def _fault(tables: ArpaTables) -> InputError:
+    """What is wrong with the n-grams; the reader's own check names the row."""
+    try:
+        check_ngrams(tables)
+    except InputError as error:
+        return error
+    raise AssertionError("an n-gram has no place in the trie, but the tables are sound")
+
+
+def _start(compiled: Compiled) -> int:
+    """The longest run of `<s>` with something after it."""
+    first = compiled.trie.first
+    return max((node for node in only_starts(compiled) if first[node] < first[node + 1]), default=0)
+
+
+def normalisation_error(compiled: Compiled, *, contexts: int = 64) -> float:
+    """How far from 1 the probabilities after a context sum to, at most, over contexts spread over the whole model."""
+    trie = compiled.trie
+    seen: Bools = trie.first[:-1] < trie.first[1:]
+    seen[0] = True
+    nodes = np.flatnonzero(seen)
+    nodes = nodes[np.unique(np.linspace(0, len(nodes) - 1, contexts).astype(np.int64))]
+    sums = [compiled.distributions(nodes[i : i + 1]).sum(dtype=np.float64) for i in range(len(nodes))]
+    return float(np.max(np.abs(np.array(sums) - 1.0)))
+
+
+def to_arpa(compiled: Compiled, vocabulary: Vocabulary, path: str | Path, *, overwrite: bool = True) -> None:
+    """Write the model as an ARPA file, gzip if the name ends in .gz.
+
+    A model with several `<s>` at the left edge is written with one, and gives the same scores (`sentence_starts`).
+    """
+    assert len(vocabulary) == compiled.vocab_size
+    write_arpa(path, vocabulary, arpa_sections(compiled), overwrite=overwrite)
+
+
+def arpa_sections(compiled: Compiled) -> list[ArpaSection]:
+    """The rows of each order, made as they are asked for."""
+    trie, starts = compiled.trie, start_nodes(compiled)
+    padded = PaddedStarts(compiled) if trie.order > 1 and len(only_starts(compiled)) > 1 else None
+    sections = []
+    for order in range(1, trie.order + 1):
+        low, high = trie.levels[order], trie.levels[order + 1]
+        if padded is None:
+            sections.append(ArpaSection(high - low, _blocks(compiled, order, low, high)))
+        else:
+            at_start, high = padded.rows(order), starts[order - 1].start
+            blocks = _blocks(compiled, order, low, high, at_start)
+            sections.append(ArpaSection(high - low + len(at_start.ngrams), blocks))
+    return sections
+
+
+def _blocks(compiled: Compiled, order: int, low: int, high: int, more: ArpaRows | None = None) -> Iterator[ArpaRows]:
+    top = order == compiled.trie.order
+    for begin in range(low, high, BLOCK):
+        end = min(high, begin + BLOCK)
+        backoffs = None if top else log10(compiled.backoffs[begin:end])
+        yield ArpaRows(node_rows(compiled, order, begin, end), log10(compiled.probs[begin:end]), backoffs)
+    if more is not None:
+        yield more

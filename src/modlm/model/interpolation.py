@@ -1,0 +1,137 @@
+"""Static mixtures: models, the orders of n-gram models, or both as columns, with weights by EM on a held-out text.
+
+over = "models"   one column for each whole model; vocabularies may differ
+over = "orders"   one column for each order of n-gram models that kept their counts
+over = "both"     all of these
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from modlm.arrays import Floats
+from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
+from modlm.blocks.block import Block
+from modlm.blocks.model import ModelBlock
+from modlm.config import choose
+from modlm.errors import ConfigError, InputError, VocabularyError
+from modlm.mixers import StaticMixer, expectation_maximisation
+from modlm.model.language_model import LanguageModel
+from modlm.model.mixture import Mixture
+from modlm.model.ngram_lm import NgramLM
+from modlm.text.corpus import Corpus
+from modlm.text.encoding import encode_blocks
+from modlm.text.vocabulary import Vocabulary
+
+OVER = ("models", "orders", "both")
+
+
+@dataclass(frozen=True, slots=True)
+class Interpolation:
+    """A tuned mixture, and how it got there."""
+
+    mixture: Mixture
+    weights: dict[str, float]
+    """lambda_k by column."""
+    alone: dict[str, float]
+    """The perplexity of each column by itself on the tuning text; infinite where it gives a word no probability."""
+    history: tuple[float, ...]
+    """Perplexity of the tuning text before each step of EM; the last is that of the result."""
+
+
+def interpolate(
+    models: Mapping[str, LanguageModel],
+    tune: Any,
+    *,
+    over: str = "models",
+    extra: Sequence[str] = (),
+    vocabulary: Vocabulary | None = None,
+) -> Interpolation:
+    """Mix named models with weights that maximise the likelihood of a text (a path, sentences or a Corpus).
+
+    The mixture predicts the words of the first model unless another vocabulary is given; `extra` adds constant columns.
+    """
+    if not models:
+        raise ConfigError("There is nothing to mix. Give at least one model.")
+    if over not in OVER:
+        raise ConfigError(f"over must be one of {', '.join(OVER)}, but is {over!r}.")
+    words = vocabulary or next(iter(models.values())).vocabulary
+    blocks = columns_of(models, words, over=over)
+    for name in extra:
+        blocks[name] = choose(CONSTANT_BLOCKS, name, what="constant column")(words)
+    columns = sum(len(block.columns) for block in blocks.values())
+    equal = Mixture(words, blocks, StaticMixer(np.full(columns, 1.0 / columns)))
+    probs_TK = rows_of(equal, tune)
+    weights, history = expectation_maximisation(probs_TK)
+    tuned = Mixture(words, blocks, StaticMixer(weights))
+    with np.errstate(divide="ignore"):
+        alone = [_perplexity(mean) for mean in np.log(probs_TK).mean(axis=0).tolist()]
+    names = tuned.layout.names
+    return Interpolation(
+        tuned,
+        dict(zip(names, weights.tolist(), strict=True)),
+        dict(zip(names, alone, strict=True)),
+        tuple(_perplexity(mean) for mean in history),
+    )
+
+
+def _perplexity(mean_log_prob: float) -> float:
+    return math.exp(-mean_log_prob) if mean_log_prob > -700 else math.inf
+
+
+def columns_of(models: Mapping[str, LanguageModel], vocabulary: Vocabulary, *, over: str) -> dict[str, Block]:
+    """The blocks of a mixture, under names that can stand in a path."""
+    blocks: dict[str, Block] = {}
+    for name, model in models.items():
+        if over in ("models", "both"):
+            blocks[block_name(name, blocks)] = ModelBlock(model, vocabulary)
+        if over in ("orders", "both"):
+            if model.vocabulary != vocabulary:
+                raise VocabularyError(
+                    f"The orders of {name} are over other words than the mixture. Train all models with the same "
+                    f"--vocab, or mix whole models (over = models)."
+                )
+            for block in ngram_blocks(model):
+                blocks[block_name(f"{name}-orders" if over == "both" else name, blocks)] = block
+    return blocks
+
+
+def ngram_blocks(model: LanguageModel) -> list[NgramBlock]:
+    """The blocks of a model that have a column for each order."""
+    mixture = model.as_mixture() if isinstance(model, NgramLM) else model
+    blocks = mixture.blocks.values() if isinstance(mixture, Mixture) else ()
+    found = [block for block in blocks if isinstance(block, NgramBlock)]
+    if not found:
+        raise ConfigError(f"A {type(model).__name__} without n-gram columns has no orders to mix. Use over = models.")
+    return found
+
+
+def block_name(wanted: str, taken: Mapping[str, object]) -> str:
+    """A name that is safe in a path and not taken: letters, digits, dots and dashes."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", wanted).strip("-.") or "model"
+    names = (plain, *(f"{plain}-{number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in names if name not in taken and name not in CONSTANT_BLOCKS)
+
+
+def rows_of(mixture: Mixture, text: Any) -> Floats:
+    """The row of D for every prediction of a text."""
+    vocabulary = mixture.vocabulary
+    if isinstance(text, Corpus):
+        same = text.vocabulary == vocabulary
+        texts = iter([text.ids if same else text.vocabulary.mapping(vocabulary)[text.ids]])
+    else:
+        texts = encode_blocks(text, vocabulary)
+    parts = [
+        rows.probs_TK[ids[place] != vocabulary.start]
+        for ids in texts
+        for place, rows in mixture.row_chunks(ids)
+    ]  # fmt: skip
+    if not parts:
+        raise InputError("There are no sentences to tune on. Give a text with one sentence a line.")
+    return np.concatenate(parts)

@@ -1,0 +1,107 @@
+"""Asks everything of model folders whose arrays were damaged; run as a program, so that a crash is seen from outside.
+
+    python damage_arrays.py FOLDER SCRATCH ROUNDS
+
+Copies the folder ROUNDS times to SCRATCH, writes nonsense over some of its arrays without changing their size, and uses
+what `load` makes of it. Anything but an answer or a `ModlmError` ends the program with a traceback or a signal.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import modlm
+from modlm.errors import ModlmError
+from modlm.model.language_model import LanguageModel
+from modlm.model.ngram_lm import NgramLM
+
+HEADER = 128  # bytes of an .npy file before its numbers
+SENTENCE = "a b c a z b b a"
+
+
+def damage(path: Path, rng: np.random.Generator) -> None:
+    """Nonsense over some or all of an array; half of the time what opening looks at stays as it was."""
+    data = np.frombuffer(bytearray(path.read_bytes()), np.uint8)
+    numbers = data[HEADER:].view(np.uint32)
+    low, high = sorted(rng.integers(0, len(numbers) + 1, 2))
+    if rng.random() < 0.5:
+        low, high = 0, len(numbers)
+    before = numbers.copy()
+    kind = rng.integers(6)
+    part = numbers[low:high]
+    if kind == 0:
+        part[:] = rng.integers(0, 1 << 32, len(part))
+    elif kind == 1:
+        part[:] = 0xFFFFFFFF
+    elif kind == 2:
+        part[:] = 0
+    elif kind == 3:
+        part[:] = rng.permutation(part)
+    elif kind == 4:
+        part[:] = rng.integers(0, 2 * len(numbers), len(part))  # near the truth: nodes that are there, or almost
+    else:
+        part += rng.integers(0, 3, len(part)).astype(np.uint32)
+    if path.name in ("first.npy", "context_first.npy") and rng.random() < 0.8:
+        kept = [0, *np.flatnonzero(np.isin(np.arange(len(numbers)), LEVELS)), len(numbers) - 1]
+        numbers[kept] = before[kept]
+    path.write_bytes(data.tobytes())
+
+
+LEVELS: list[int] = []
+
+
+def ask(model: LanguageModel) -> None:
+    """Every kind of query."""
+    model.score(SENTENCE)
+    model.score_batch([SENTENCE, ""])
+    model.perplexity([SENTENCE])
+    for start in (True, False):
+        model.next_words(SENTENCE, k=3, start=start)
+    model.explain(SENTENCE)
+    list(model.generate(modlm.Sampling(max_words=20), rng=np.random.default_rng(0)))
+    states = model.start(3)
+    for word in (2, 3, 0):
+        states, _ = model.advance(states, np.full(3, word, np.uint32))
+    model.distributions(states)
+    if isinstance(model, NgramLM):
+        ask(model.as_mixture())
+        if model.counts is not None:
+            NgramLM.from_counts(model.counts, workers=1)
+
+
+def main(folder: Path, scratch: Path, rounds: int) -> None:
+    warnings.simplefilter("ignore")  # numbers that are no probabilities may say so
+    sound = modlm.load(folder)
+    if isinstance(sound, NgramLM):
+        LEVELS.extend(sound.compiled.trie.levels)
+    outcomes: Counter[str] = Counter()
+    for seed in range(rounds):
+        rng = np.random.default_rng(seed)
+        place = scratch / "model"
+        shutil.copytree(folder, place)
+        arrays = sorted(place.rglob("*.npy"))
+        for path in rng.choice(np.array(arrays), rng.integers(1, 4), replace=False):
+            damage(path, rng)
+        print("round", seed, flush=True)
+        try:
+            ask(modlm.load(place))
+            outcomes["answered"] += 1
+        except ModlmError:
+            outcomes["refused"] += 1
+        try:
+            modlm.load(place, verify="full")
+            outcomes["not noticed"] += 1
+        except ModlmError:
+            outcomes["noticed"] += 1
+        shutil.rmtree(place)
+    print(*(f"{name}: {number}" for name, number in sorted(outcomes.items())), sep=", ")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
