@@ -14,6 +14,7 @@ import shlex
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -21,9 +22,8 @@ from modlm.files import new_file
 from side_by_side import building, calling, opening, report, scoring
 from side_by_side.findings import Findings
 from side_by_side.limits import copy_bandwidth
-from side_by_side.processes import CommandError, Shell
+from side_by_side.processes import Shell
 from side_by_side.texts import Texts, default_sources
-from side_by_side.timing import DisagreementError
 from side_by_side.workshop import PROGRAMS, THREADS, Workshop
 
 MEASUREMENTS: dict[str, Callable[[Workshop], None]] = {
@@ -56,7 +56,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
                         help=f"some of {', '.join(MEASUREMENTS)}")  # fmt: skip
     parser.add_argument("--repetitions", type=int, metavar="N", help="instead of each measurement's own number")
     parser.add_argument("--work", type=Path, metavar="FOLDER",
-                        help="keep texts and models there and use them again (default: a temporary folder)")  # fmt: skip
+                        help="keep texts and models there and use them again (default: a passing one)")  # fmt: skip
     parser.add_argument(
         "--quick", action="store_true", help="try the script: one repetition, small arrays, no real numbers"
     )
@@ -95,18 +95,29 @@ def own_command(given: Sequence[str]) -> str:
     return shlex.join(["python", "benchmarks/against_kenlm.py", *words])
 
 
-def measure(shop: Workshop, names: Sequence[str]) -> None:
-    """Run the measurements in the order of the table, saying on standard error which one is on."""
-    for name, function in MEASUREMENTS.items():
-        if name in names:
-            begun = time.perf_counter()
-            print(f"{name}: {function.__doc__}", file=sys.stderr)
-            function(shop)
-            print(f"{name}: done in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
+def measure(shop: Workshop, names: Sequence[str]) -> bool:
+    """Run the measurements in the order of the table, saying on standard error what comes out; whether all went well.
+
+    One that fails, or finds that the two programs disagree, is told in the report and does not cost the others.
+    """
+    failed = False
+    for name in [name for name in MEASUREMENTS if name in names]:
+        begun, known = time.perf_counter(), len(shop.findings.bars)
+        print(f"{name}: {MEASUREMENTS[name].__doc__}", file=sys.stderr)
+        try:
+            MEASUREMENTS[name](shop)
+        except Exception as error:
+            traceback.print_exc()
+            shop.findings.remark(f"**`{name}` stopped: {type(error).__name__}: {error}**")
+            failed = True
+        for bar in shop.findings.bars[known:]:
+            print("  " + bar.line(), file=sys.stderr)
+        print(f"{name}: {time.perf_counter() - begun:.0f} s", file=sys.stderr)
+    return not failed
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Measure and write the report; 0 even when a bar is missed, 1 when something could not be compared."""
+    """Measure and write the report; 0 even when a bar is missed, 1 when a measurement failed."""
     words = list(sys.argv[1:] if given is None else given)
     asked = arguments(words)
     if hasattr(os, "sched_setaffinity"):  # KenLM's programs take all cores they see
@@ -118,11 +129,7 @@ def main(given: Sequence[str] | None = None) -> int:
             Texts(folder, sources(asked)), Shell(folder), findings,
             kenlm=kenlm, quick=asked.quick, asked_repetitions=asked.repetitions,
         )  # fmt: skip
-        try:
-            measure(shop, asked.only)
-        except (CommandError, DisagreementError) as error:
-            print(f"against_kenlm: {error}", file=sys.stderr)
-            return 1
+        all_well = measure(shop, asked.only)
         shop.describe_texts()
         commands = list(shop.shell.commands)
     bandwidths = [(count, copy_bandwidth(count, quick=asked.quick)) for count in (1, THREADS)]
@@ -140,7 +147,7 @@ def main(given: Sequence[str] | None = None) -> int:
                 json.dumps({"date": date, "machine": machine, **findings.as_dict()}, indent=1, ensure_ascii=False)
             )
     print(f"wrote {out}", file=sys.stderr)
-    return 0
+    return 0 if all_well else 1
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from side_by_side.findings import duration, size
 from side_by_side.limits import copy_bandwidth
 from side_by_side.processes import Finished
-from side_by_side.timing import Sample
+from side_by_side.timing import Sample, ratio
 from side_by_side.workshop import THREADS, TRAINING, Workshop
 
 NAME = "build"
@@ -34,7 +34,7 @@ def build(shop: Workshop) -> None:
         _judge_time(shop, name, samples)
         _judge_memory(shop, name, ours, theirs)
         _judge_size(shop, name)
-        _limit(shop, name, samples["modlm ngram"])
+        _limit(shop, name, samples["without start-up"])
 
 
 def words_in(shop: Workshop, name: str) -> int:
@@ -46,9 +46,9 @@ def words_in(shop: Workshop, name: str) -> int:
 def _judge_time(shop: Workshop, name: str, samples: dict[str, Sample]) -> None:
     both = samples.get("lmplz + build_binary")
     for who, label, bar in (("modlm ngram", "wall", 0.4), ("without start-up", "wall without start-up", None)):
-        ratio = samples[who].median / both.median if both else None
+        longer = ratio(samples[who], both)
         shop.findings.judge(
-            NAME, f"{name}: {label}", ratio, at_most=bar,
+            NAME, f"{name}: {label}", longer.value, best=longer.best, at_most=bar,
             ours=duration(samples[who].median), theirs=duration(both.median) if both else "–",
         )  # fmt: skip
 

@@ -19,11 +19,19 @@ class Bar:
     theirs: str
     value: float | None
     """The number that the bar is about: a ratio, seconds, or a rate; None if it could not be measured."""
+    best: float | None
+    """The same from the best repetitions instead of medians, where both were measured."""
     unit: str
     """Behind the value: "×" for a ratio to KenLM."""
     rule: str
     """Such as "≤ 0.4"; empty when the number is only reported."""
     met: bool | None
+
+    def line(self) -> str:
+        """The bar in one line of plain text."""
+        value = f"{self.value:.3g} {self.unit}" if self.value is not None else "not measured"
+        verdict = {True: f" ({self.rule}: met)", False: f" ({self.rule}: MISSED)", None: ""}[self.met]
+        return f"{self.what}: {self.ours}, KenLM {self.theirs}: {value}{verdict}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +73,14 @@ class Findings:
 
     def judge(
         self, measurement: str, what: str, value: float | None, *, unit: str = "×", ours: str, theirs: str = "–",
-        at_most: float | None = None, at_least: float | None = None,
+        best: float | None = None, at_most: float | None = None, at_least: float | None = None,
     ) -> None:  # fmt: skip
         """Add a bar; without `at_most` and `at_least` it is only reported."""
         rule = f"≤ {at_most:g}" if at_most is not None else f"≥ {at_least:g}" if at_least is not None else ""
         met = None
         if rule and value is not None:
             met = value <= at_most if at_most is not None else at_least is not None and value >= at_least
-        self.bars.append(Bar(measurement, what, ours, theirs, value, unit, rule, met))
+        self.bars.append(Bar(measurement, what, ours, theirs, value, best, unit, rule, met))
 
     def times(self, measurement: str, samples: Mapping[str, Sample], *, work: float = 0, unit: str = "") -> None:
         """Add raw times of several contestants over the same work."""

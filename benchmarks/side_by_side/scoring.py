@@ -13,7 +13,7 @@ from modlm import Corpus, NgramLM
 from side_by_side.findings import rate
 from side_by_side.limits import copy_bandwidth, random_read_seconds
 from side_by_side.processes import Finished, cores, counted, modlm_command
-from side_by_side.timing import Sample, clocked, in_turns, must_agree
+from side_by_side.timing import Sample, clocked, in_turns, must_agree, ratio
 from side_by_side.workshop import THREADS, TRAINING, Workshop
 
 CASES = (("ptb", "ptb.test.many"), ("newswire", "newswire.last"), ("newswire", "ptb.test.many"))
@@ -59,7 +59,10 @@ def _query_case(shop: Workshop, model: str, text: str) -> None:
         functions["query"] = lambda: _query(shop, model, text).seconds
         functions["query, no text"] = lambda: _query(shop, model, "").seconds
     samples = in_turns(shop.repetitions(5), functions)
-    shop.findings.times(f"query {model}, {text}", samples, work=once.predictions, unit="words")
+    nothing = {who: sample for who, sample in samples.items() if who == "query, no text"}
+    scored = {who: sample for who, sample in samples.items() if who not in nothing}
+    shop.findings.times(f"query {model}, {text}", scored, work=once.predictions, unit="words")
+    shop.findings.times(f"query {model}", nothing)
     _judge_files(shop, f"{model}, {text}", samples, once.predictions)
     _limit(
         shop, "query", model, text, samples["in the process, 1 core"].median / once.predictions,
@@ -92,15 +95,15 @@ def _judge_files(shop: Workshop, what: str, samples: dict[str, Sample], predicti
     for who, sample in samples.items():
         if who.startswith("query"):
             continue
-        theirs = None
-        if "query" in samples:
-            theirs = samples["query"].median
-            if who.startswith("in the process"):
-                theirs = max(theirs - samples["query, no text"].median, 1e-9)
+        theirs = samples.get("query")
+        if theirs is not None and who.startswith("in the process"):
+            opening = samples["query, no text"].median
+            theirs = Sample(tuple(max(seconds - opening, 1e-9) for seconds in theirs.seconds))
+        faster = ratio(theirs, sample)
         judged = who == f"in the process, {counted(THREADS, 'core')}"
         shop.findings.judge(
-            "query", f"{what}: {who}", theirs / sample.median if theirs else None, at_least=2 if judged else None,
-            ours=rate(predictions, sample.median), theirs=rate(predictions, theirs) if theirs else "–",
+            "query", f"{what}: {who}", faster.value, best=faster.best, at_least=2 if judged else None,
+            ours=rate(predictions, sample.median), theirs=rate(predictions, theirs.median) if theirs else "–",
         )  # fmt: skip
 
 
@@ -139,13 +142,15 @@ def _kernel_case(shop: Workshop, model: str, text: str) -> None:
         functions[f"Compiled.score, {counted(count, 'thread')}"]()
         samples = in_turns(shop.repetitions(7), functions)
         shop.findings.times(f"kernel {model}, {text}", samples, work=predictions, unit="words")
-        ours, *theirs = (sample.median for sample in samples.values())
+        ours, theirs = [*samples.values(), None][:2]
+        assert ours is not None
+        faster = ratio(theirs, ours)
         shop.findings.judge(
-            "kernel", f"{model}, {text}: {counted(count, 'thread')}", theirs[0] / ours if theirs else None, at_least=2,
-            ours=rate(predictions, ours), theirs=rate(predictions, theirs[0]) if theirs else "–",
+            "kernel", f"{model}, {text}: {counted(count, 'thread')}", faster.value, best=faster.best, at_least=2,
+            ours=rate(predictions, ours.median), theirs=rate(predictions, theirs.median) if theirs else "–",
         )  # fmt: skip
         if count == 1:
-            _limit(shop, "kernel", model, text, ours / predictions)
+            _limit(shop, "kernel", model, text, ours.median / predictions)
 
 
 def _scored(lm: NgramLM, corpus: Corpus, count: int) -> Callable[[], float]:

@@ -41,6 +41,11 @@ class Workshop:
         """How often to measure."""
         return 1 if self.quick else self.asked_repetitions or usual
 
+    def settle(self) -> None:
+        """Have everything written, so that nobody waits for what the other wrote."""
+        if not self.quick:
+            os.sync()
+
     def models(self, *names: str) -> list[str]:
         """Those of the models whose texts were given; the others get a remark."""
         for name in names:
@@ -66,7 +71,7 @@ class Workshop:
         target = self.texts.folder / f"{name}.model"
         shutil.rmtree(target, ignore_errors=True)
         text = self.texts.file(TRAINING[name])
-        os.sync()  # so that nobody waits for what the other wrote
+        self.settle()
         command = [*modlm_command(), "ngram", text, "-o", target.name, "--order", str(ORDER), "--json"]
         done = self.shell.run(command, threads=THREADS)
         self.reports[name] = json.loads(done.output)
@@ -99,7 +104,7 @@ class Workshop:
         text = self.texts.file(TRAINING[name])
         for file in (arpa, binary):
             (self.texts.folder / file).unlink(missing_ok=True)
-        os.sync()
+        self.settle()
         options = ["-o", str(ORDER), "-S", "4G", "-T", ".", "--text", text, "--arpa", arpa]
         if self.quick:
             options.append("--discount_fallback")  # tiny texts have no counts of counts

@@ -73,3 +73,10 @@ def even_ranges(total: int, parts: int) -> list[tuple[int, int]]:
     """Neighbouring ranges that cover 0..total, of almost the same length, none empty."""
     bounds = np.linspace(0, total, max(1, min(parts, total)) + 1).astype(np.int64)
     return [(int(start), int(end)) for start, end in pairwise(bounds) if end > start]
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, not to be written through; kernels then see the same type whether it was mapped from a file or not."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -12,6 +12,7 @@ from tests.counts.same_counts import assert_same_arrays, by_context, occurring
 
 from modlm.counts import SkipCounts, count_text
 from modlm.errors import ConfigError
+from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text.corpus import Corpus
 from oracle import Oracle
@@ -119,3 +120,8 @@ def test_the_order_is_that_of_the_positions() -> None:
 def test_skip_ngrams_are_counted_in_memory() -> None:
     with pytest.raises(ConfigError, match="Leave out the memory limit"):
         count_text(["a"], positions=(3, 2), memory="1GB")
+
+
+def test_skip_ngrams_have_no_compiled_form() -> None:
+    with pytest.raises(ConfigError, match="block of a mixture"):
+        NgramLM.from_counts(count_text(["a b c"], positions=(3, 2)))

@@ -8,6 +8,7 @@ what `load` makes of it. Anything but an answer or a `ModlmError` ends the progr
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import warnings
@@ -21,39 +22,32 @@ from modlm.errors import ModlmError
 from modlm.model.language_model import LanguageModel
 from modlm.model.ngram_lm import NgramLM
 
-HEADER = 128  # bytes of an .npy file before its numbers
 SENTENCE = "a b c a z b b a"
 
 
-def damage(path: Path, rng: np.random.Generator) -> None:
-    """Nonsense over some or all of an array; half of the time what opening looks at stays as it was."""
-    data = np.frombuffer(bytearray(path.read_bytes()), np.uint8)
-    numbers = data[HEADER:].view(np.uint32)
-    low, high = sorted(rng.integers(0, len(numbers) + 1, 2))
-    if rng.random() < 0.5:
-        low, high = 0, len(numbers)
-    before = numbers.copy()
-    kind = rng.integers(6)
+def damage(path: Path, levels: list[int], rng: np.random.Generator) -> None:
+    """Nonsense over some or all of an array; most of the time what opening looks at stays as it was."""
+    array = np.load(path)
+    before, numbers = array.copy(), array.view(np.uint32)
+    low, high = sorted(rng.integers(0, len(numbers) + 1, 2)) if rng.random() < 0.5 else (0, len(numbers))
     part = numbers[low:high]
-    if kind == 0:
-        part[:] = rng.integers(0, 1 << 32, len(part))
-    elif kind == 1:
-        part[:] = 0xFFFFFFFF
-    elif kind == 2:
-        part[:] = 0
-    elif kind == 3:
-        part[:] = rng.permutation(part)
-    elif kind == 4:
-        part[:] = rng.integers(0, 2 * len(numbers), len(part))  # near the truth: nodes that are there, or almost
-    else:
-        part += rng.integers(0, 3, len(part)).astype(np.uint32)
-    if path.name in ("first.npy", "context_first.npy") and rng.random() < 0.8:
-        kept = [0, *np.flatnonzero(np.isin(np.arange(len(numbers)), LEVELS)), len(numbers) - 1]
-        numbers[kept] = before[kept]
-    path.write_bytes(data.tobytes())
-
-
-LEVELS: list[int] = []
+    match rng.integers(6):
+        case 0:
+            part[:] = rng.integers(0, 1 << 32, len(part))
+        case 1:
+            part[:] = 0xFFFFFFFF
+        case 2:
+            part[:] = 0
+        case 3:
+            part[:] = rng.permutation(part)
+        case 4:
+            part[:] = rng.integers(0, 2 * len(array), len(part))  # nodes that are there, or almost
+        case _:
+            part += rng.integers(0, 3, len(part)).astype(np.uint32)
+    if path.stem in ("first", "nodes") and rng.random() < 0.8:
+        kept = [level for level in levels if level < len(array)] + [len(array) - 1]
+        array[kept] = before[kept]
+    np.save(path, array)
 
 
 def ask(model: LanguageModel) -> None:
@@ -77,9 +71,8 @@ def ask(model: LanguageModel) -> None:
 
 def main(folder: Path, scratch: Path, rounds: int) -> None:
     warnings.simplefilter("ignore")  # numbers that are no probabilities may say so
-    sound = modlm.load(folder)
-    if isinstance(sound, NgramLM):
-        LEVELS.extend(sound.compiled.trie.levels)
+    about = json.loads((folder / "model.json").read_text())["about"]
+    levels = about["levels"] if "levels" in about else about["blocks"]["ngram"]["levels"]
     outcomes: Counter[str] = Counter()
     for seed in range(rounds):
         rng = np.random.default_rng(seed)
@@ -87,7 +80,7 @@ def main(folder: Path, scratch: Path, rounds: int) -> None:
         shutil.copytree(folder, place)
         arrays = sorted(place.rglob("*.npy"))
         for path in rng.choice(np.array(arrays), rng.integers(1, 4), replace=False):
-            damage(path, rng)
+            damage(path, levels, rng)
         print("round", seed, flush=True)
         try:
             ask(modlm.load(place))

@@ -16,7 +16,9 @@ from modlm.blocks import NgramBlock, UniformBlock
 from modlm.blocks.block import Block
 from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError, ModelFolderError, ModlmError, OutputError
+from modlm.formats.npy import dtype_name
 from modlm.mixers import MIXERS, StaticMixer
+from modlm.model.compiled import leaf_type, node_type
 from modlm.model.folder import READERS
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
@@ -65,8 +67,8 @@ def test_ngram_models_come_back_as_they_were(smoothing: str, edge: str, dtype: t
     assert isinstance(again, NgramLM)
     assert again.settings == model.settings
     assert again.notes == model.notes
-    assert again.compiled.probs.dtype == dtype
-    assert again.compiled.trie.levels == model.compiled.trie.levels
+    assert again.compiled.dtype == dtype
+    assert (again.compiled.levels, again.compiled.start) == (model.compiled.levels, model.compiled.start)
     for ours, theirs in zip(model.compiled.arrays, again.compiled.arrays, strict=True):
         assert np.array_equal(ours, theirs)
     assert again.counts is not None and model.counts is not None
@@ -257,16 +259,16 @@ def test_a_swapped_vocabulary_is_noticed_without_the_full_check(folder: Path) ->
 def test_arrays_that_changed_places_are_noticed(folder: Path) -> None:
     columns = folder / "columns" / "ngram"
     (columns / "words.npy").rename(columns / "kept.npy")
-    (columns / "suffix.npy").rename(columns / "words.npy")
-    (columns / "kept.npy").rename(columns / "suffix.npy")
+    (columns / "frequencies.npy").rename(columns / "words.npy")
+    (columns / "kept.npy").rename(columns / "frequencies.npy")
     with pytest.raises(ModelFolderError, match="contents have changed"):
         modlm.load(folder, verify="full")
 
 
 def test_another_model_s_arrays_are_noticed(folder: Path, tmp_path: Path) -> None:
     modlm.save(model_of(TEXT[:30], order=4), tmp_path / "other")
-    shutil.copy(tmp_path / "other" / "columns" / "ngram" / "probs.npy", folder / "columns" / "ngram" / "probs.npy")
-    with pytest.raises(ModelFolderError, match=r"probs\.npy"):
+    shutil.copy(tmp_path / "other" / "columns" / "ngram" / "leaves.npy", folder / "columns" / "ngram" / "leaves.npy")
+    with pytest.raises(ModelFolderError, match=r"leaves\.npy"):
         modlm.load(folder)
 
 
@@ -281,7 +283,7 @@ def rewritten(name: str, array: np.ndarray) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         path = folder / "columns" / "ngram" / f"{name}.npy"
         np.save(path, array)
-        record = {"dtype": array.dtype.str, "shape": list(array.shape), "bytes": path.stat().st_size}
+        record = {"dtype": dtype_name(array), "shape": list(array.shape), "bytes": path.stat().st_size}
         edit(folder, lambda manifest: manifest["files"][f"columns/ngram/{name}.npy"].update(record))
 
     return change
@@ -292,11 +294,13 @@ def rewritten(name: str, array: np.ndarray) -> Callable[[Path], None]:
     [
         (rewritten("words", np.zeros(5, np.uint32)), "has 5 entries"),
         (rewritten("words", np.zeros(5, np.int64)), "not a row of uint32"),
-        (rewritten("suffix", np.zeros((5, 5), np.uint32)), "not a row of uint32"),
-        (rewritten("first", np.zeros(0, np.uint32)), "has 0 entries"),
-        (rewritten("probs", np.zeros(5, np.uint32)), "not a row of float32"),
-        (rewritten("probs", np.zeros(5, np.float64)), "has 5 entries"),
-        (rewritten("backoffs", np.zeros(5, np.float64)), "not a row of float32"),
+        (rewritten("words", np.zeros((5, 5), np.uint32)), "not a row of uint32"),
+        (rewritten("nodes", np.zeros(0, node_type(np.float32))), "has 0 entries"),
+        (rewritten("nodes", np.zeros(5, node_type(np.float64))), "not a row of"),
+        (rewritten("nodes", np.zeros(5, np.uint32)), "not a row of"),
+        (rewritten("leaves", np.zeros(5, leaf_type(np.float32))), "has 5 entries"),
+        (rewritten("leaves", np.zeros(5, leaf_type(np.float64))), "nodes"),
+        (rewritten("leaves", np.zeros(5, np.float32)), "not a row of"),
         (rewritten("frequencies", np.zeros(5, np.uint64)), "has 5 entries"),
         (rewritten("frequencies", np.zeros(5, np.float32)), "not a row of uint32"),
     ],

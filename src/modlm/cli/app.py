@@ -54,12 +54,12 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 
 
-class Interrupted(Exception):
+class CommandInterruptedError(Exception):
     """Ctrl-C, under a name that typer does not take for itself."""
 
 
 def interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with Ctrl-C as `Interrupted`."""
+    """The command with Ctrl-C as an error of ours."""
 
     @functools.wraps(command)
     def run_command(*arguments: Any, **options: Any) -> None:
@@ -67,7 +67,7 @@ def interruptible(command: Callable[..., None]) -> Callable[..., None]:
             command(*arguments, **options)
             sys.stdout.flush()
         except KeyboardInterrupt:
-            raise Interrupted from None
+            raise CommandInterruptedError from None
 
     return run_command
 
@@ -117,12 +117,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def run(arguments: list[str], *, debug: bool = False) -> int:
     """The exit code of a command; whatever goes wrong is told on standard error."""
-    _log_to_standard_error()
     begin()
-    with _termination_as_exit():
+    with _log_on_standard_error(), _termination_as_exit():
         try:
             result: Any = app(arguments, standalone_mode=False, prog_name="modlm")
-        except (Interrupted, KeyboardInterrupt):
+        except (CommandInterruptedError, KeyboardInterrupt):
             _say(f"modlm: {interrupted_message()}")
             return INTERRUPTED
         except BrokenPipeError:
@@ -151,13 +150,18 @@ def _say(message: str) -> None:
         print(message, file=sys.stderr)
 
 
-def _log_to_standard_error() -> None:
-    log = logging.getLogger("modlm")
-    if not log.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("modlm: %(message)s"))
-        log.addHandler(handler)
-        log.propagate = False
+@contextlib.contextmanager
+def _log_on_standard_error() -> Iterator[None]:
+    """What the package has to say besides results, in the form of the other messages."""
+    log, handler = logging.getLogger("modlm"), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("modlm: %(message)s"))
+    propagated, log.propagate = log.propagate, False
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.propagate = propagated
 
 
 def _drop_output() -> None:

@@ -31,7 +31,9 @@ def convert(
     threads: Threads = None,
     force: Force = False,
 ) -> None:
-    """Convert between formats, exactly: numbers keep all their digits.
+    """Convert models and counts between formats.
+
+    Numbers keep all their digits.
 
     \b
     modlm convert model model.arpa.gz            model folder to ARPA

@@ -31,7 +31,7 @@ def counted(training: Training) -> Counts:
     vocabulary = Vocabulary.from_file(training.vocab) if training.vocab else None
     _check_vocabulary_options(training, counts_given=bool(ready) or "count file" in kinds)
     parts = [counts_at(path) for path in ready]
-    order, edge = training.order or (parts[0].order if parts else None), parts[0].edge if parts else training.edge
+    order, edge = _order_and_edge(training, parts)
     if "count file" in kinds:
         parts.append(import_counts(kinds["count file"], vocabulary=vocabulary, order=order))
         order = parts[0].order
@@ -40,6 +40,22 @@ def counted(training: Training) -> Counts:
         parts.append(count_files(texts, training, order=order, edge=edge, vocabulary=vocabulary))
     parts += [count_corpus(path, training, order=order, edge=edge) for path in kinds.get("corpus", [])]
     return merge(parts) if len(parts) > 1 else parts[0]
+
+
+def _order_and_edge(training: Training, parts: list[Counts]) -> tuple[int | None, str]:
+    """Those of the counts, if there are any; what was asked for must be the same."""
+    for part in parts:
+        if training.order not in (None, part.order):
+            raise ConfigError(
+                f"--order is {training.order}, but counts of order {part.order} were given. Leave --order out, or "
+                f"count the text again."
+            )
+        if training.edge not in (None, part.edge):
+            raise ConfigError(
+                f"--edge is {training.edge}, but counts with the edge {part.edge} were given. Leave --edge out, or "
+                f"count the text again."
+            )
+    return (parts[0].order, parts[0].edge) if parts else (training.order, training.edge or "once")
 
 
 def _check_vocabulary_options(training: Training, *, counts_given: bool) -> None:

@@ -15,8 +15,9 @@ def demo(
     threads: Threads = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite DIR even if it is no earlier demo.")] = False,
 ) -> None:
-    """Train every n-gram family on text that Python carries; a table, predictions and an HTML report.
+    """The two-minute tour on text that Python carries.
 
+    Trains every n-gram family, prints one table and some predictions, and writes an HTML report.
     Writes demo/model (the best model), demo/report.html and demo/text (train, valid and test, to try more on).
 
     \b

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +29,9 @@ def inspect(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Say what a file or folder is: kind, order, n-grams, vocabulary, discounts, notes, size, fingerprints.
+    """Say what a file or folder is.
+
+    Kind, order, n-grams, vocabulary, discounts, notes, size and fingerprints.
 
     \b
     modlm inspect model
@@ -58,9 +61,9 @@ def describe_model(path: Path, verify: bool) -> About:
     model = load(place, verify="full" if verify else "fast")
     about: About = {"bytes": folder_bytes(place), **_vocabulary(model.vocabulary)}
     if isinstance(model, NgramLM):
-        trie = model.compiled.trie
-        about |= {"model": "n-gram", "order": model.order, "ngrams": [trie.size(n) for n in range(1, model.order + 1)]}
-        about |= {"precision": str(model.compiled.probs.dtype), "counts": model.counts is not None}
+        ngrams = [high - low for low, high in pairwise(model.compiled.levels[1:])]
+        about |= {"model": "n-gram", "order": model.order, "ngrams": ngrams}
+        about |= {"precision": str(model.compiled.dtype), "counts": model.counts is not None}
         if model.counts is not None:
             about |= {"edge": model.counts.edge, "sentences": model.counts.sentences}
         if model.settings is not None:
@@ -174,7 +177,7 @@ def _files(manifest: Path) -> dict[str, Any]:
 def _print_about(about: About) -> None:
     tables = ("ngrams", "discounts", "files", "notes", "blocks", "weights")
     for name, value in about.items():
-        if name not in tables and value not in (None, [], ""):
+        if name not in tables and value not in (None, [], "", 0.0):
             shown = (
                 size(value)
                 if name == "bytes"

@@ -45,9 +45,10 @@ def interpolate(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Mix models linearly, with weights by expectation maximisation on held-out text.
+    """Mix models linearly, tuned to a text.
 
-    Models may have different words: what a model does not know shares what it leaves over.
+    Weights come from expectation maximisation on held-out text. Models may have different words: what a model does
+    not know shares what it leaves over.
 
     \b
     modlm interpolate news web --tune valid.txt -o mixed --test test.txt

@@ -26,7 +26,9 @@ def next_words(
     middle: Annotated[bool, typer.Option("--middle", help="The context does not begin a sentence.")] = False,
     json: Json = False,
 ) -> None:
-    """The most probable next words after a context, and how much of each probability every order gave.
+    """The most probable next words, and why.
+
+    Beside each word stand its probability and how much of it each order (or other column) gave.
 
     \b
     modlm next model "the company said"

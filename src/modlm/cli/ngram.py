@@ -25,7 +25,11 @@ def ngram(
     order: Annotated[
         int | None,
         typer.Option(
-            "--order", min=1, max=16, help="Words in the longest n-gram.  [default: 5, or that of the counts]"
+            "--order",
+            min=1,
+            max=16,
+            metavar="N",
+            help="Words in the longest n-gram.  [default: 5, or that of the counts]",
         ),
     ] = None,
     smoothing: Annotated[
@@ -38,11 +42,13 @@ def ngram(
         ),
     ] = "modified-kneser-ney",
     edge: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--edge", metavar="once|repeat", help="One <s> a sentence (as KenLM), or order - 1 (as the paper)."
+            "--edge",
+            metavar="once|repeat",
+            help="One <s> a sentence (as KenLM), or order - 1 (as the paper).  [default: once, or that of the counts]",
         ),
-    ] = "once",
+    ] = None,
     vocab: Annotated[
         Path | None, typer.Option("--vocab", metavar="FILE", help="Words to know, one a line; all others are unknown.")
     ] = None,
@@ -106,7 +112,7 @@ def ngram(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Train an n-gram model on text or counts, and save it.
+    """Train an n-gram model on text or counts.
 
     \b
     modlm ngram train.txt -o model

@@ -23,7 +23,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard outpu
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there already.")]
 Threads = Annotated[
     int | None,
-    typer.Option("--threads", min=1, callback=_set_threads, help="How many threads to use.  [default: all cores]"),
+    typer.Option(
+        "--threads", min=1, metavar="N", callback=_set_threads, help="How many threads to use.  [default: all cores]"
+    ),
 ]
 EncodingErrors = Annotated[
     str,

@@ -27,10 +27,11 @@ def score(
     threads: Threads = None,
     json: Json = False,
 ) -> None:
-    """Natural log-probability of each sentence, its end included.
+    """Natural log-probability of each sentence.
 
-    Prints, with tabs between: log-probability, perplexity, unknown words, sentence. With --words, before each of these
-    a line for each of its words: log-probability, word, and <unk> if the model does not know it.
+    The end of the sentence is included. Prints, with tabs between: log-probability, perplexity, unknown words,
+    sentence. With --words, before each of these a line for each of its words: log-probability, word, and <unk> if the
+    model does not know it.
 
     \b
     modlm score model test.txt

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ class Training:
     inputs: tuple[Path, ...]
     order: int | None = None
     smoothing: str = "modified-kneser-ney"
-    edge: str = "once"
+    edge: str | None = None
     vocab: Path | None = None
     max_words: int | None = None
     min_count: int = 1
@@ -99,7 +100,7 @@ def _check_settings(training: Training) -> None:
     from modlm.smoothing.smoother import given_discounts
 
     choose(SMOOTHERS, training.smoothing, what="smoothing")
-    check_edge(training.edge)
+    check_edge(training.edge or "once")
     for name in training.extra:
         choose(CONSTANT_BLOCKS, name, what="constant column")
     if training.prune:
@@ -175,19 +176,19 @@ def describe(model: LanguageModel, counts: Counts) -> dict[str, Any]:
     about: dict[str, Any] = {"order": counts.order, "words": len(model.vocabulary), "sentences": counts.sentences}
     if isinstance(model, NgramLM):
         assert model.settings is not None
-        trie = model.compiled.trie
+        levels = model.compiled.levels
         about["smoothing"] = model.settings.smoothing
         about["discounts"] = [list(row) for row in model.settings.discounts]
         about["notes"] = list(model.notes)
     else:
         assert isinstance(model, Mixture)
-        trie, block = counts.trie, model.blocks["ngram"]
+        levels, block = counts.trie.levels, model.blocks["ngram"]
         estimates = block.estimates  # type: ignore[attr-defined]
         about["smoothing"] = estimates.smoother.name
         about["discounts"] = [table[1:].tolist() for table in estimates.discounts]
         about["notes"] = list(estimates.notes)
         about["positions"] = list(counts.positions)  # type: ignore[attr-defined]
-    about["ngrams"] = [trie.size(order) for order in range(1, trie.order + 1)]
+    about["ngrams"] = [high - low for low, high in pairwise(levels[1:])]
     return about
 
 

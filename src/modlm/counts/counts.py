@@ -200,10 +200,10 @@ class Counts:
     def starting_with_start(self) -> list[slice]:
         """The nodes of the n-grams that begin with `<s>`, one slice for each order."""
         low = 1 + len(self.vocabulary)
-        slices = [slice(low, low + 1)]
+        slices, first, end = [slice(low, low + 1)], self.trie.first, self.trie.contexts
         for _ in range(2, self.order + 1):
             last = slices[-1]
-            slices.append(slice(int(self.trie.first[last.start]), int(self.trie.first[last.stop])))
+            slices.append(slice(int(first[min(last.start, end)]), int(first[min(last.stop, end)])))
         return slices
 
     def settings(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +18,7 @@ from modlm.counts.disk_runs import OUT_ROWS, RowsUK, packing
 from modlm.counts.linking import link_suffixes
 from modlm.counts.trie import Trie
 from modlm.errors import EstimationError
-from modlm.formats.npy import NpyWriter, open_npy
+from modlm.formats.npy import NpyWriter, header, open_npy
 
 MOST = 2**32 - 1
 PIECE = 1 << 20  # entries copied at a time
@@ -104,7 +105,7 @@ class TrieWriter:
             for n in range(2, self.order + 1):
                 for piece in self._pieces(name, n):
                     writer.append(piece)
-        return open_npy(path, dtype=dtype, shape=(levels[-1],))
+        return open_npy(path, dtype=np.dtype(dtype), shape=(levels[-1],))
 
     def _join_first(self, levels: tuple[int, ...]) -> Ids:
         path = self.folder / "first.npy"
@@ -116,7 +117,7 @@ class TrieWriter:
                 for piece in self._pieces("first", n):
                     writer.append(piece + np.uint32(levels[n + 1]))
             writer.append(np.array([levels[-1]]))
-        return open_npy(path, dtype="<u4", shape=(levels[self.order] + 1,))
+        return open_npy(path, dtype=np.dtype("<u4"), shape=(levels[self.order] + 1,))
 
     def _pieces(self, name: str, order: int) -> Iterator[NDArray[Any]]:
         """An order's file, piece by piece; it is removed afterwards."""
@@ -128,7 +129,14 @@ class TrieWriter:
 
     def _linked(self, words: Ids, first: Ids, levels: tuple[int, ...], workers: int | None) -> Ids:
         path = self.folder / "suffix.npy"
-        suffix = np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype("<u4"), shape=(levels[-1],), version=(1, 0))
+        with path.open("wb") as stream:
+            size = stream.write(header(np.dtype("<u4"), (levels[-1],))) + 4 * levels[-1]
+            stream.truncate(size)
+            if hasattr(
+                os, "posix_fallocate"
+            ):  # a full disk shows here; later, writing to the map would end the process
+                os.posix_fallocate(stream.fileno(), 0, size)
+        suffix = np.load(path, mmap_mode="r+")
         maps = [np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in ("words", "first")]
 
         def pause() -> None:
@@ -138,4 +146,4 @@ class TrieWriter:
         own_words, own_first = (np.asarray(array) for array in maps)
         link_suffixes(own_words, own_first, np.asarray(suffix), levels, workers=workers, pause=pause)
         suffix.flush()
-        return open_npy(path, dtype="<u4", shape=(levels[-1],))
+        return open_npy(path, dtype=np.dtype("<u4"), shape=(levels[-1],))

@@ -1,4 +1,4 @@
-"""Finding a word among the followers of a context: halve the range, then compare 64 words at once.
+"""Finding a word among the followers of a context: halve the range down to 64 words, then compare those at once.
 
 The comparison is written as vector code for LLVM (which maps it to whatever the processor has), because the compiler does
 not find it by itself. Most contexts have at most 64 followers, so most searches are one comparison without any branch that
@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from modlm.arrays import Ids, kernel
 
 ONE, NOT_FOUND = np.uint64(1), np.uint64(0)
-WIDTH = np.uint64(64)
+WIDTH, SHIFT = np.uint64(64), np.uint64(6)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -49,15 +49,27 @@ def lowest_bit(typing_context: Any, mask: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
+@intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Ask for array[index], wherever the index points, without waiting for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, arguments[0])
+        place = cgutils.get_item_pointer(context, builder, kind, view, [arguments[1]], wraparound=False)
+        place = builder.bitcast(place, cgutils.voidptr_t)
+        number = ir.IntType(32)
+        form = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], form)
+        builder.call(function, [place, number(0), number(3), number(1)])  # a read, to all cache levels, of data
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), generate
+
+
 @kernel
-def find(words: Ids, low: np.uint64, high: np.uint64, word: np.uint32) -> np.uint64:
-    """The place of a word in the sorted words[low:high], or 0; the range must not be empty."""
-    size = high - low
-    while size > WIDTH:
-        half = size >> ONE
-        middle = low + half
-        low = middle if words[middle] <= word else low
-        size -= half
+def among(words: Ids, low: np.uint64, size: np.uint64, word: np.uint32) -> np.uint64:
+    """The place of a word in words[low:low+size], or 0; the size is 1 to 64."""
     if low + WIDTH <= np.uint64(len(words)):
         mask = equal_words(words, low, word) & (ALL >> (WIDTH - size))
         return low + lowest_bit(mask) if mask != NOT_FOUND else NOT_FOUND
@@ -68,7 +80,26 @@ def find(words: Ids, low: np.uint64, high: np.uint64, word: np.uint32) -> np.uin
 
 
 @kernel
-def follower(words: Ids, first: Ids, context: np.uint64, word: np.uint32) -> np.uint64:
-    """The node of a word after a context, or 0; nothing follows where the ranges of a damaged trie make no sense."""
-    low, high = np.uint64(first[context]), min(np.uint64(first[context + ONE]), np.uint64(len(words)))
-    return find(words, low, high, word) if low < high else NOT_FOUND
+def block_of(signposts: Ids, low: np.uint64, size: np.uint64, word: np.uint32) -> tuple[np.uint64, np.uint64]:
+    """Where in words[low:low+size] a word can only be, and how many places that is: at most 64.
+
+    Halving goes over the signposts, words[::64], which stay in the cache where the words themselves do not.
+    """
+    block = low >> SHIFT
+    left = ((low + size - ONE) >> SHIFT) - block + ONE
+    while left > ONE:
+        half = left >> ONE
+        middle = block + half
+        block = middle if signposts[middle] <= word else block
+        left -= half
+    begin = max(low, block << SHIFT)
+    return begin, min(low + size, (block + ONE) << SHIFT) - begin
+
+
+@kernel
+def find(words: Ids, signposts: Ids, low: np.uint64, high: np.uint64, word: np.uint32) -> np.uint64:
+    """The place of a word in the sorted words[low:high], or 0; the range must not be empty."""
+    size = high - low
+    if size > WIDTH:
+        low, size = block_of(signposts, low, size, word)
+    return among(words, low, size, word)

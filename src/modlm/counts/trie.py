@@ -57,6 +57,11 @@ class Trie:
         """The number of n-grams of an order; the word list for order 1, seen or not."""
         return self.levels[order + 1] - self.levels[order]
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of n-grams of each order."""
+        return tuple(self.size(order) for order in range(1, self.order + 1))
+
     def parents(self, order: int) -> Ids:
         """The context node of each n-gram of an order."""
         contexts = np.arange(self.levels[order - 1], self.levels[order], dtype=np.uint32)

@@ -123,21 +123,31 @@ def compare_models(
         raise InputError("There are no sentences to compare on. Give a text with one sentence a line.")
     scores = tuple(scores_of(model, corpus) for model in models)
     lengths = np.diff(corpus.starts) - 1
-    picks_DS = rng.integers(0, corpus.sentences, size=(draws, corpus.sentences), dtype=np.int64) if draws else None
-    differences = tuple(difference(scores[0], other, lengths, picks_DS) for other in scores[1:])
+    with np.errstate(invalid="ignore"):
+        gains_MS = np.array([other.sentences - scores[0].sentences for other in scores[1:]])
+    means_DM = drawn_means(gains_MS, lengths, rng=rng, draws=draws)
+    differences = tuple(
+        difference(scores[0], other, gains_MS[place], means_DM[:, place]) for place, other in enumerate(scores[1:])
+    )
     words, word_of = _words(corpus)
     return Comparison(words, word_of, lengths, scores, differences)
 
 
-def difference(first: Scores, other: Scores, lengths: Ints, picks_DS: Ints | None) -> Difference:
+def drawn_means(gains_MS: Floats, lengths: Ints, *, rng: np.random.Generator, draws: int) -> Floats:
+    """(D, M): the mean gain of a prediction for each model, over as many sentences drawn with replacement."""
+    means_DM = np.empty((draws, len(gains_MS)))
+    for row in means_DM:
+        picks = rng.integers(0, len(lengths), len(lengths))
+        row[:] = gains_MS[:, picks].sum(axis=1) / lengths[picks].sum()
+    return means_DM
+
+
+def difference(first: Scores, other: Scores, gain_S: Floats, means_D: Floats) -> Difference:
     """Ratio, interval and sign test of one model against the first; NaN where a probability of 0 forbids it."""
-    with np.errstate(invalid="ignore"):
-        gain_S = other.sentences - first.sentences
     better, worse = int(np.count_nonzero(gain_S > 0)), int(np.count_nonzero(gain_S < 0))
     ratio = _ratio(other, first)
     low = high = math.nan
-    if picks_DS is not None and np.isfinite(gain_S).all():
-        means_D = np.array([gain_S[picks].sum() / lengths[picks].sum() for picks in picks_DS])
+    if len(means_D) and np.isfinite(gain_S).all():
         low, high = np.exp(-np.quantile(means_D, [(1 + LEVEL) / 2, (1 - LEVEL) / 2])).tolist()
     return Difference(ratio, low, high, better, worse, sign_test(better, worse))
 

@@ -243,7 +243,7 @@ def report(result: DemoResult) -> Report:
         ),
         closing=(
             f"modlm {__version__}, Python {platform.python_version()}, {machine()}. "
-            f'The whole demo took {result.seconds:.0f} seconds. Try: modlm next demo/model "return true if"',
+            f'The whole demo took {result.seconds:.0f} seconds. In this folder, try: modlm next model "return true if"',
         ),
     )
 

@@ -25,7 +25,7 @@ from numpy.typing import DTypeLike
 from modlm.arrays import in_parallel
 from modlm.errors import ConfigError, ModelFolderError
 from modlm.files import new_folder, sha256
-from modlm.formats.npy import DTYPES, AnyArray, dtype_name, open_npy, write_npy
+from modlm.formats.npy import AnyArray, dtype_name, dtype_of, open_npy, write_npy
 
 Verify: TypeAlias = Literal["fast", "full"]
 """How much is checked on opening: sizes, dtypes and shapes, or every byte as well."""
@@ -236,9 +236,7 @@ def _open_file(
 
 
 def _open_array(path: Path, record: dict[str, Any]) -> AnyArray:
-    dtype, shape = record.get("dtype"), record.get("shape")
-    if dtype not in DTYPES:
-        raise ValueError(f"its dtype is {_shown(dtype)}, not one of {', '.join(DTYPES)}")
+    dtype, shape = dtype_of(record.get("dtype")), record.get("shape")
     if not isinstance(shape, list) or not 1 <= len(shape) <= 8:
         raise ValueError(f"its shape is {_shown(shape)}, not a short list of lengths")
     if any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 2**60 for n in shape):

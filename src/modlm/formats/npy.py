@@ -22,23 +22,39 @@ PIECE = 1 << 22  # bytes written and hashed together
 ROOM = 256  # bytes that a header is looked for in; ours have 128
 
 
-def dtype_name(array: AnyArray) -> str:
-    """The dtype as headers spell it, little-endian."""
-    return array.dtype.newbyteorder("<").str
+DTypeName = str | list[list[str]]
+"""A dtype as manifests spell it: `<u4`, or for records the names and dtypes of the fields."""
 
 
-def header(dtype: str, shape: tuple[int, ...]) -> bytes:
+def dtype_name(array: AnyArray) -> DTypeName:
+    """The dtype as manifests spell it, little-endian."""
+    dtype = array.dtype.newbyteorder("<")
+    return dtype.str if dtype.names is None else [[name, dtype[name].str] for name in dtype.names]
+
+
+def dtype_of(name: object) -> np.dtype[Any]:
+    """The dtype that a manifest names; ValueError when it is none of ours."""
+    if isinstance(name, str) and name in DTYPES:
+        return np.dtype(name)
+    fields = name if isinstance(name, list) and 1 <= len(name) <= 16 else []
+    pairs = [tuple(field) for field in fields if isinstance(field, list) and len(field) == 2]
+    sound = all(isinstance(key, str) and key.isidentifier() and kind in DTYPES for key, kind in pairs)
+    if not pairs or len(pairs) < len(fields) or not sound or len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError(f"its dtype is {str(name)[:80]!r}, neither one of {', '.join(DTYPES)} nor a record of them")
+    return np.dtype(pairs)
+
+
+def header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """The bytes before the data; their number does not depend on the length of a one-dimensional array."""
     stream = BytesIO()
-    record = {"descr": dtype, "fortran_order": False, "shape": shape}
+    record = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(stream, record)
     return stream.getvalue()
 
 
 def write_npy(path: Path, array: AnyArray) -> tuple[int, str]:
     """Write the array; the number of bytes of the file, and its sha256."""
-    dtype = dtype_name(array)
-    assert dtype in DTYPES, f"arrays of {dtype} are not kept in files"
+    dtype = dtype_of(dtype_name(array))
     digest = hashlib.sha256()
     with path.open("wb") as stream:
         start = header(dtype, array.shape)
@@ -53,7 +69,7 @@ def write_npy(path: Path, array: AnyArray) -> tuple[int, str]:
         return stream.tell(), digest.hexdigest()
 
 
-def open_npy(path: Path, *, dtype: str, shape: tuple[int, ...]) -> AnyArray:
+def open_npy(path: Path, *, dtype: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:
     """The array, mapped read-only; ValueError, saying what is wrong, when the file holds anything else."""
     with path.open("rb") as stream:
         start = stream.read(ROOM)
@@ -64,7 +80,7 @@ def open_npy(path: Path, *, dtype: str, shape: tuple[int, ...]) -> AnyArray:
     if start[10:length].rstrip() != expected[10:].rstrip():
         found = start[10:length].decode("ascii", "replace").strip()
         raise ValueError(f"its header says {found}, but a {dtype} array of shape {shape} is expected")
-    bytes_needed = length + np.dtype(dtype).itemsize * int(np.prod(shape, dtype=object))
+    bytes_needed = length + dtype.itemsize * int(np.prod(shape, dtype=object))
     if path.stat().st_size != bytes_needed:
         raise ValueError(f"it has {path.stat().st_size} bytes, but its header asks for {bytes_needed}")
     if bytes_needed == length:
@@ -76,10 +92,9 @@ class NpyWriter:
     """A one-dimensional array that grows in a file; a context manager, and the file is whole after `close`."""
 
     def __init__(self, path: Path, dtype: str) -> None:
-        assert dtype in DTYPES
-        self.path, self.dtype, self.length = path, dtype, 0
+        self.path, self.dtype, self.length = path, dtype_of(dtype), 0
         self._stream = path.open("wb")
-        self._stream.write(header(dtype, (0,)))
+        self._stream.write(header(self.dtype, (0,)))
 
     def append(self, array: AnyArray) -> None:
         """Take the next part."""

@@ -20,7 +20,7 @@ from modlm.errors import InputError
 from modlm.formats.arpa import ArpaTables, read_arpa
 from modlm.formats.arpa_checks import check_ngrams
 from modlm.formats.arpa_writer import ArpaRows, ArpaSection, write_arpa
-from modlm.model.compiled import Compiled
+from modlm.model.compiled import Compiled, Unpacked
 from modlm.model.ngram_lm import NgramLM
 from modlm.model.sentence_starts import PaddedStarts, log10, node_rows, only_starts, start_nodes
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
@@ -69,8 +69,8 @@ def from_arpa(
         probs[begin:end] = _plain(tables, order, tables.orders[order - 1].log10_probs[rows])
         if order < top:
             backoffs[begin:end] = _plain(tables, order, tables.orders[order - 1].log10_backoffs[rows])
-    compiled = Compiled(trie, probs, backoffs, 0)
-    return tables.vocabulary, Compiled(trie, probs, backoffs, _start(compiled) if tables.has_start else 0)
+    start = _start(Unpacked(trie, probs, backoffs, 0)) if tables.has_start else 0
+    return tables.vocabulary, Unpacked(trie, probs, backoffs, start).packed()
 
 
 def _fill_unigrams(tables: ArpaTables, probs: AnyFloats, backoffs: AnyFloats) -> None:
@@ -145,7 +145,7 @@ def _fault(tables: ArpaTables) -> InputError:
     raise AssertionError("an n-gram has no place in the trie, but the tables are sound")
 
 
-def _start(compiled: Compiled) -> int:
+def _start(compiled: Unpacked) -> int:
     """The longest run of `<s>` with something after it."""
     first = compiled.trie.first
     return max((node for node in only_starts(compiled) if first[node] < first[node + 1]), default=0)
@@ -191,7 +191,7 @@ def _blocks(compiled: Compiled, order: int, low: int, high: int, more: ArpaRows 
     top = order == compiled.trie.order
     for begin in range(low, high, BLOCK):
         end = min(high, begin + BLOCK)
-        backoffs = None if top else log10(compiled.backoffs[begin:end])
-        yield ArpaRows(node_rows(compiled, order, begin, end), log10(compiled.probs[begin:end]), backoffs)
+        backoffs = None if top else log10(compiled.nodes["backoff"][begin:end])
+        yield ArpaRows(node_rows(compiled, order, begin, end), log10(compiled.probs_of(np.arange(begin, end))), backoffs)
     if more is not None:
         yield more

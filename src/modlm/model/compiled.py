@@ -8,12 +8,13 @@ weights) has been multiplied out; `compile_estimates` does that from smoothed co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
-from modlm.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, threads
+from modlm.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, read_only, threads
 from modlm.counts.counts import Counts
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import ROOT, Trie
@@ -21,14 +22,28 @@ from modlm.errors import ConfigError
 from modlm.model import few
 from modlm.smoothing.smoother import Estimates
 
+Records = NDArray[np.void]
+
+SIGNPOST = 64  # words from one signpost to the next
 CHUNK = 1 << 18  # contexts estimated at a time: three temporary floats each
 LANES = 128  # stretches of a text walked side by side in each thread
 ONE_THREAD = 20_000  # words of a text below which a second thread does not pay
 
 
+def node_type(real: DTypeLike) -> np.dtype[np.void]:
+    """An n-gram below the highest order, all that a query reads of it side by side."""
+    return np.dtype([("first", "<u4"), ("suffix", "<u4"), ("prob", real), ("backoff", real)])
+
+
+def leaf_type(real: DTypeLike) -> np.dtype[np.void]:
+    """An n-gram of the highest order, which nothing follows."""
+    wide = np.dtype(real).itemsize == 8
+    return np.dtype([("suffix", "<u4"), *([("unused", "<u4")] if wide else []), ("prob", real)])
+
+
 @dataclass(frozen=True, eq=False)
-class Compiled:
-    """Probabilities and backoffs over a trie; `start` is the state before the first word of a sentence."""
+class Unpacked:
+    """The compiled form with an array for each thing: how it is read from ARPA files, pruned, and written to them."""
 
     trie: Trie
     probs: AnyFloats
@@ -44,6 +59,110 @@ class Compiled:
     def vocab_size(self) -> int:
         """J, the number of words that can be predicted."""
         return self.trie.vocab_size
+
+    def packed(self) -> Compiled:
+        """The form that answers queries."""
+        trie, inner = self.trie, self.trie.contexts
+        nodes, leaves = empty_records(trie, self.probs.dtype)
+        nodes["prob"][:inner], nodes["backoff"][:inner] = self.probs[:inner], self.backoffs
+        leaves["prob"] = self.probs[inner:]
+        return Compiled(trie.words, nodes, leaves, trie.levels, self.start)
+
+
+def empty_records(trie: Trie, dtype: DTypeLike) -> tuple[Records, Records]:
+    """Nodes and leaves with the links of a trie, and without probabilities; one node more ends the last range."""
+    inner = trie.contexts
+    nodes, leaves = np.zeros(inner + 1, node_type(dtype)), np.zeros(len(trie) - inner, leaf_type(dtype))
+    nodes["first"], nodes["suffix"][:inner], nodes["backoff"] = trie.first, trie.suffix[:inner], 1.0
+    leaves["suffix"] = trie.suffix[inner:]
+    return nodes, leaves
+
+
+class Compiled:
+    """Probabilities and backoffs over a trie; `start` is the state before the first word of a sentence.
+
+    `nodes` are the n-grams below the highest order with what a query reads of them in one place, so that looking at a
+    context costs one cache line; `leaves` are those of the highest order. `signposts` are every 64th word, a small array in
+    which long lists of followers are halved. All arrays are read-only.
+    """
+
+    def __init__(
+        self,
+        words: Ids,
+        nodes: Records,
+        leaves: Records,
+        levels: tuple[int, ...],
+        start: int,
+        *,
+        signposts: Ids | None = None,
+    ) -> None:
+        self.words, self.nodes, self.leaves = (read_only(array) for array in (words, nodes, leaves))
+        self.signposts = read_only(words[::SIGNPOST].copy() if signposts is None else signposts)
+        self.levels, self.start = levels, start
+
+    @property
+    def arrays(self) -> tuple[Ids, Ids, Records, Records]:
+        """The arrays as kernels take them."""
+        return self.words, self.signposts, self.nodes, self.leaves
+
+    @property
+    def order(self) -> int:
+        """The highest order."""
+        return len(self.levels) - 2
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of n-grams of each order."""
+        return tuple(high - low for low, high in zip(self.levels[1:], self.levels[2:], strict=False))
+
+    @property
+    def contexts(self) -> int:
+        """The number of nodes that may have followers, the root among them."""
+        return len(self.nodes) - 1
+
+    @property
+    def vocab_size(self) -> int:
+        """J, the number of words that can be predicted."""
+        return self.levels[2] - 2
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        """The precision of the probabilities."""
+        return self.leaves.dtype["prob"]
+
+    @cached_property
+    def unigrams(self) -> AnyFloats:
+        """P of each word after the empty context."""
+        return self.probs_of(np.arange(1, 1 + self.vocab_size))
+
+    def probs_of(self, nodes: Ints) -> AnyFloats:
+        """The probabilities of some nodes."""
+        inner = nodes < self.contexts
+        out = np.empty(len(nodes), self.dtype)
+        out[inner] = self.nodes["prob"][nodes[inner]]
+        out[~inner] = self.leaves["prob"][nodes[~inner] - self.contexts]
+        return out
+
+    @cached_property
+    def trie(self) -> Trie:
+        """The n-grams alone, in arrays of their own."""
+        suffix = np.concatenate((self.nodes["suffix"][:-1], self.leaves["suffix"]))
+        return Trie(self.words, np.ascontiguousarray(self.nodes["first"]), suffix, self.levels)
+
+    @property
+    def probs(self) -> AnyFloats:
+        """The probabilities of all nodes, copied."""
+        return np.concatenate((self.nodes["prob"][:-1], self.leaves["prob"]))
+
+    @property
+    def backoffs(self) -> AnyFloats:
+        """The backoffs of all contexts."""
+        backoffs: AnyFloats = self.nodes["backoff"][:-1]
+        return backoffs
+
+    def unpacked(self) -> Unpacked:
+        """A copy with an array for each thing."""
+        return Unpacked(self.trie, self.probs, np.ascontiguousarray(self.backoffs), self.start)
 
     def score(self, ids: Ids, *, workers: int | None = None) -> Floats:
         """P of each word of a text of whole sentences, 1 at each `<s>`."""
@@ -79,7 +198,7 @@ class Compiled:
     def distributions(self, states: Ints, out_BJ: AnyFloats | None = None) -> AnyFloats:
         """P of every word after each state, in the precision of the model; fills `out_BJ` when given."""
         if out_BJ is None:
-            out_BJ = np.empty((len(states), self.vocab_size), dtype=self.probs.dtype)
+            out_BJ = np.empty((len(states), self.vocab_size), dtype=self.dtype)
         elif out_BJ.shape != (len(states), self.vocab_size):
             raise ConfigError(f"{len(states)} rows of {self.vocab_size} are written, but the array has {out_BJ.shape}.")
         if few.answered_here(len(states)):
@@ -87,7 +206,7 @@ class Compiled:
             return out_BJ
         from modlm.model.compiled_kernels import distributions
 
-        distributions(*self.arrays, states, out_BJ)
+        distributions(*self.arrays, self.unigrams, states, out_BJ)
         return out_BJ
 
 
@@ -110,31 +229,30 @@ def compile_estimates(
     if isinstance(raw, SkipCounts):
         raise ConfigError("Skip n-grams have no compiled form. Use them as a block of a mixture.")
     counts, trie = estimates.counts, estimates.counts.trie
-    probs = np.zeros(len(trie), dtype=dtype)
-    backoffs = np.ones(trie.contexts, dtype=dtype)
+    nodes, leaves = empty_records(trie, dtype)
     thresholds = tuple(prune) + (prune[-1] if prune else 0,) * (trie.order - len(prune))
 
     def fill(order: int, low: int, high: int) -> None:
+        table, threshold = estimates.discounts[order - 1], thresholds[order - 1]
+        own, base = (leaves, trie.contexts) if order == trie.order else (nodes, 0)
         for begin in range(low, high, CHUNK):
             end = min(high, begin + CHUNK)
             sums = estimates.sums_of(order, begin, end)
             kept, fallback = sums.kept, sums.fallback
-            if thresholds[order - 1]:
-                table = estimates.discounts[order - 1]
+            if threshold:
                 left = np.empty_like(kept)
-                pruned_sums(trie.first, counts.frequencies, raw.frequencies, thresholds[order - 1], table, begin, end, left)
+                pruned_sums(trie.first, counts.frequencies, raw.frequencies, threshold, table, begin, end, left)
                 fallback = np.where(kept > 0, 1 - (1 - fallback) * left / np.where(kept > 0, kept, 1), 1.0)
                 kept = left
             interpolate(
-                trie.first, trie.suffix, counts.frequencies, raw.frequencies, thresholds[order - 1],
-                estimates.discounts[order - 1], begin, end, kept, fallback, probs, backoffs,
+                counts.frequencies, raw.frequencies, threshold, table, begin, end, kept, fallback, nodes, own, base
             )  # fmt: skip
 
     fill(1, 0, 1)  # the root's own probability is 0, so what unigrams fall back to is added here
-    probs[1 : 1 + len(lowest)] += (backoffs[ROOT] * lowest).astype(dtype)
+    unigrams = leaves["prob"] if trie.order == 1 else nodes["prob"][1 : trie.levels[2]]
+    unigrams[: len(lowest)] += (nodes["backoff"][ROOT] * lowest).astype(dtype)
     for order in range(2, trie.order + 1):
         low, high = trie.levels[order - 1], trie.levels[order]
         parts = threads(workers) * 4
         in_parallel([partial(fill, order, low + a, low + b) for a, b in even_ranges(high - low, parts)], workers=workers)
-    node, _ = counts.start_context
-    return Compiled(trie, probs, backoffs, node)
+    return Compiled(trie.words, nodes, leaves, trie.levels, counts.start_context[0])

@@ -8,32 +8,39 @@ as logarithms: a distribution is then copying and scaling, and scoring takes one
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modlm.arrays import AnyFloats, Floats, Ids, Ints, kernel
-from modlm.counts.search_kernels import NOT_FOUND, ONE, follower
+from modlm.counts.search_kernels import NOT_FOUND, ONE, WIDTH, among, find, prefetch
+
+Records = NDArray[np.void]
+CACHED = 1 << 22  # nodes that a processor's caches hold, about
+DEEPEST = 64  # contexts of contexts; no order comes near it
 
 
 @kernel
 def interpolate(
-    first: Ids, suffix: Ids, counts: np.ndarray, raw: np.ndarray, threshold: int, discounts: Floats,
-    low: int, high: int, kept: Floats, fallback: Floats, probs: AnyFloats, backoffs: AnyFloats,
+    counts: np.ndarray, raw: np.ndarray, threshold: int, discounts: Floats, low: int, high: int,
+    kept: Floats, fallback: Floats, nodes: Records, own: Records, base: int,
 ) -> None:  # fmt: skip
     """Probabilities of the followers of contexts low..high-1, and the contexts' backoffs.
 
     P(w | c) = (1 - fallback) (r - discount) / kept + fallback P(w | shorter c). Followers whose raw count is at most
-    `threshold` are given no mass of their own: they are about to be pruned.
+    `threshold` are given no mass of their own: they are about to be pruned. The followers are own[node - base].
     """
     last = len(discounts) - 1
     for context in range(low, high):
         alpha, mass = fallback[context - low], kept[context - low]
-        backoffs[context] = alpha
+        nodes[context].backoff = alpha
         scale = (1.0 - alpha) / mass if mass > 0 else 0.0
-        for node in range(first[context], first[context + 1]):
+        first, end = np.int64(nodes[context].first), np.int64(nodes[context + 1].first)
+        for node in range(max(first, base), min(end, base + len(own))):
             r = np.int64(counts[node])
-            own = 0.0
+            part = 0.0
             if r > 0 and raw[node] > threshold:
-                own = (r - discounts[min(r, last)]) * scale
-            probs[node] = own + alpha * probs[suffix[node]]
+                part = (r - discounts[min(r, last)]) * scale
+            below = np.int64(own[node - base].suffix)
+            own[node - base].prob = part + alpha * (nodes[below].prob if below < len(nodes) else 0.0)
 
 
 @kernel
@@ -44,7 +51,7 @@ def pruned_sums(
     last = len(discounts) - 1
     for context in range(low, high):
         total = 0.0
-        for node in range(first[context], first[context + 1]):
+        for node in range(np.int64(first[context]), min(np.int64(first[context + 1]), len(counts))):
             r = np.int64(counts[node])
             if r > 0 and raw[node] > threshold:
                 total += r - discounts[min(r, last)]
@@ -52,139 +59,198 @@ def pruned_sums(
 
 
 @kernel
-def shorter(suffix: Ids, node: np.uint64) -> np.uint64:
-    """The context one step down, always a smaller node."""
-    below = np.uint64(suffix[node])
-    return below if below < node else NOT_FOUND
+def follower(words: Ids, signposts: Ids, nodes: Records, context: np.uint64, word: np.uint32) -> np.uint64:
+    """The node of a word after a context, or 0; nothing follows where the ranges of a damaged file make no sense."""
+    low, high = np.uint64(nodes[context].first), min(np.uint64(nodes[context + ONE].first), np.uint64(len(words)))
+    return find(words, signposts, low, high, word) if low < high else NOT_FOUND
 
 
 @kernel
-def resting_place(first: Ids, suffix: Ids, node: np.uint64) -> np.uint64:
+def shorter(nodes: Records, context: np.uint64) -> np.uint64:
+    """The context one step down, always a smaller node."""
+    below = np.uint64(nodes[context].suffix)
+    return below if below < context else NOT_FOUND
+
+
+@kernel
+def probability_of(nodes: Records, leaves: Records, node: np.uint64) -> float:
+    """The probability of an n-gram of any order."""
+    inner = np.uint64(len(nodes) - 1)
+    return nodes[node].prob if node < inner else leaves[node - inner].prob
+
+
+@kernel
+def resting_place(nodes: Records, leaves: Records, node: np.uint64) -> np.uint64:
     """The longest suffix of an n-gram, itself included, that something follows: the state after it."""
-    contexts = np.uint64(len(first) - 1)
-    while node != NOT_FOUND and (node >= contexts or first[node] == first[node + ONE]):
-        node = shorter(suffix, node)
+    inner = np.uint64(len(nodes) - 1)
+    if node >= inner:
+        node = np.uint64(leaves[node - inner].suffix)
+        node = node if node < inner else NOT_FOUND
+    while node != NOT_FOUND and nodes[node].first == nodes[node + ONE].first:
+        node = shorter(nodes, node)
     return node
 
 
 @kernel
-def longest(
-    words: Ids, first: Ids, suffix: Ids, backoffs: AnyFloats, context: np.uint64, word: np.uint32
-) -> tuple[np.uint64, float]:  # fmt: skip
+def longest(words: Ids, signposts: Ids, nodes: Records, context: np.uint64, word: np.uint32) -> tuple[np.uint64, float]:
     """The longest n-gram that ends in the word, and the product of the backoffs on the way to it."""
     weight = 1.0
     while context != NOT_FOUND:
-        node = follower(words, first, context, word)
+        node = follower(words, signposts, nodes, context, word)
         if node != NOT_FOUND:
             return node, weight
-        weight *= backoffs[context]
-        context = shorter(suffix, context)
+        weight *= nodes[context].backoff
+        context = shorter(nodes, context)
     return ONE + np.uint64(word), weight
 
 
 @kernel
 def score_text(
-    words: Ids, first: Ids, suffix: Ids, probs: AnyFloats, backoffs: AnyFloats, ids: Ids, start: int, start_state: int,
-    lanes: Ints, out: Floats,
+    words: Ids, signposts: Ids, nodes: Records, leaves: Records, ids: Ids, start: int, start_state: int, lanes: Ints, out: Floats
 ) -> None:  # fmt: skip
     """P of every word of a text, 1 at each `<s>`; the stretches between `lanes` are walked side by side.
 
-    As in `advance`, an id above that of `<s>` (NOTHING, or one of another vocabulary) empties the context.
-    Each round takes every lane one search further. The searches of a round do not depend on one another, so the processor
-    has many memory reads under way at once; walking one sentence to its end would wait for each.
+    Walking one sentence to its end would wait for memory at every step. So each round takes every lane one search further,
+    in passes over the lanes, and each pass asks for the memory that the next one will read: where the followers of each
+    context lie; halving of the long ranges, all lanes together; the comparison of what is left; what was found. In a small
+    model, whose nodes are in the cache anyway, the last two passes are one.
     """
     place, stop = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.uint64)
     context, weight = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.float64)
+    word, long_lanes = np.empty(len(lanes), np.uint32), np.empty(len(lanes), np.uint64)
+    low, size = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.uint64)
+    total, inner = np.uint64(len(words)), np.uint64(len(nodes) - 1)
+    large = len(nodes) > CACHED
     active = np.uint64(0)
     for lane in range(len(lanes) - 1):
         if lanes[lane] < lanes[lane + 1]:
             place[active], stop[active] = lanes[lane], lanes[lane + 1]
-            context[active], weight[active] = 0, 1.0
+            context[active], weight[active], word[active] = 0, 1.0, ids[lanes[lane]]
             active += ONE
     while active > NOT_FOUND:
-        lane = np.uint64(0)
+        longer = NOT_FOUND
+        for i in range(active):
+            lane = np.uint64(i)
+            here = context[lane]
+            begin, end = np.uint64(nodes[here].first), np.uint64(nodes[here + ONE].first)
+            if here == NOT_FOUND:  # every word follows the empty context, in its own place
+                begin = np.uint64(word[lane]) + ONE
+                end = begin + ONE
+            end = min(end, total)
+            room = end - begin if begin < end else NOT_FOUND
+            low[lane], size[lane] = begin, room
+            long_lanes[longer] = lane
+            if room > WIDTH:
+                longer += ONE
+            prefetch(words, begin + (room >> ONE))
+        while longer > NOT_FOUND:
+            left = NOT_FOUND
+            for i in range(longer):
+                lane = long_lanes[np.uint64(i)]
+                room = size[lane]
+                half = room >> ONE
+                middle = low[lane] + half
+                begin = middle if words[middle] <= word[lane] else low[lane]
+                room -= half
+                low[lane], size[lane] = begin, room
+                prefetch(words, begin + (room >> ONE))
+                long_lanes[left] = lane
+                if room > WIDTH:
+                    left += ONE
+            longer = left
+        if large:
+            for i in range(active):
+                lane = np.uint64(i)
+                node = among(words, low[lane], size[lane], word[lane]) if size[lane] != NOT_FOUND else NOT_FOUND
+                low[lane] = node
+                if node >= inner:
+                    prefetch(leaves, node - inner)
+                else:
+                    prefetch(nodes, node if node != NOT_FOUND else np.uint64(nodes[context[lane]].suffix))
+        lane = NOT_FOUND
         while lane < active:
             t = place[lane]
-            if t >= stop[lane]:
-                active -= ONE
-                place[lane], stop[lane] = place[active], stop[active]
-                context[lane], weight[lane] = context[active], weight[active]
-                continue
-            word = ids[t]
-            if word >= start:
-                out[t] = 1.0
-                context[lane], place[lane] = start_state if word == start else 0, t + ONE
-                lane += ONE
-                continue
-            here = context[lane]
-            node = ONE + np.uint64(word)
-            if here != NOT_FOUND:
-                node = follower(words, first, here, word)
+            if word[lane] != start:
+                node = low[lane]
+                if not large:
+                    node = among(words, node, size[lane], word[lane]) if size[lane] != NOT_FOUND else NOT_FOUND
                 if node == NOT_FOUND:
-                    weight[lane] *= backoffs[here]
-                    context[lane] = shorter(suffix, here)
+                    here = context[lane]
+                    weight[lane] *= nodes[here].backoff
+                    here = shorter(nodes, here)
+                    prefetch(nodes, here)
+                    context[lane] = here
                     lane += ONE
                     continue
-            out[t] = weight[lane] * probs[node]
-            context[lane] = resting_place(first, suffix, node)
-            weight[lane], place[lane] = 1.0, t + ONE
-            lane += ONE
+                out[t] = weight[lane] * probability_of(nodes, leaves, node)
+                context[lane], weight[lane] = resting_place(nodes, leaves, node), 1.0
+            else:
+                out[t] = 1.0
+                context[lane] = start_state
+            t += ONE
+            place[lane] = t
+            if t < stop[lane]:
+                word[lane] = ids[t]
+                lane += ONE
+                continue
+            active -= ONE  # this lane is through; the last one takes its place
+            place[lane], stop[lane], word[lane] = place[active], stop[active], word[active]
+            context[lane], weight[lane] = context[active], weight[active]
+            low[lane], size[lane] = low[active], size[active]
 
 
 @kernel
 def advance(
-    words: Ids, first: Ids, suffix: Ids, probs: AnyFloats, backoffs: AnyFloats, start: int, start_state: int,
-    states: Ints, next_words: Ids, new_states: Ints, nodes: Ints, out: Floats,
+    words: Ids, signposts: Ids, nodes: Records, leaves: Records, start: int, start_state: int,
+    states: Ints, next_words: Ids, new_states: Ints, found: Ints, out: Floats,
 ) -> None:  # fmt: skip
     """P of one word after each state, the n-gram it was found as, and the states after it.
 
-    `<s>` begins a sentence anew, NOTHING empties the context; neither has a probability to speak of (1). What is no state
-    of this model counts as the empty context.
+    `<s>` begins a sentence anew, NOTHING empties the context; neither has a probability to speak of (1). Whatever is not
+    a state counts as the empty context.
     """
-    contexts = np.uint64(len(first) - 1)
     for i in range(len(states)):
         word = next_words[i]
         if word >= start:
-            out[i], nodes[i], new_states[i] = 1.0, 0, start_state if word == start else 0
+            out[i], found[i], new_states[i] = 1.0, 0, start_state if word == start else 0
             continue
-        state = np.uint64(states[i])
-        node, weight = longest(words, first, suffix, backoffs, state if state < contexts else NOT_FOUND, word)
-        out[i], nodes[i] = weight * probs[node], node
-        new_states[i] = resting_place(first, suffix, node)
+        state = np.uint64(states[i]) if 0 <= states[i] < len(nodes) - 1 else NOT_FOUND
+        node, weight = longest(words, signposts, nodes, state, word)
+        out[i], found[i] = weight * probability_of(nodes, leaves, node), node
+        new_states[i] = resting_place(nodes, leaves, node)
 
 
 @kernel
 def distribution(
-    words: Ids, first: Ids, suffix: Ids, probs: AnyFloats, backoffs: AnyFloats, context: int, out: AnyFloats
+    words: Ids, signposts: Ids, nodes: Records, leaves: Records, unigrams: AnyFloats, context: np.uint64, out: AnyFloats
 ) -> None:  # fmt: skip
     """P of every word after a state: the unigrams scaled by all backoffs, then each longer context over them."""
-    chain = np.empty(64, np.int64)
-    weight = np.empty(65, np.float64)
+    chain = np.empty(DEEPEST, np.uint64)
+    weight = np.empty(DEEPEST + 1, np.float64)
     depth = 0
     weight[0] = 1.0
-    if not 0 <= context < len(first) - 1:
-        context = 0
-    while context != 0 and depth < 64:
+    while context != NOT_FOUND and depth < DEEPEST:
         chain[depth] = context
-        weight[depth + 1] = weight[depth] * backoffs[context]
+        weight[depth + 1] = weight[depth] * nodes[context].backoff
         depth += 1
-        context = np.int64(shorter(suffix, np.uint64(context)))
+        context = shorter(nodes, context)
     scale = out.dtype.type(weight[depth])
     for word in range(len(out)):
-        out[word] = scale * probs[1 + word]
+        out[word] = scale * unigrams[word]
     for i in range(depth - 1, -1, -1):
         context = chain[i]
         scale = out.dtype.type(weight[i])
-        for node in range(np.int64(first[context]), min(np.int64(first[context + 1]), len(words))):
-            word = words[node]
+        for node in range(nodes[context].first, min(np.int64(nodes[context + ONE].first), len(words))):
+            word = words[np.uint64(node)]
             if word < len(out):
-                out[word] = scale * probs[node]
+                out[word] = scale * probability_of(nodes, leaves, np.uint64(node))
 
 
 @kernel
 def distributions(
-    words: Ids, first: Ids, suffix: Ids, probs: AnyFloats, backoffs: AnyFloats, states: Ints, out_BJ: AnyFloats
+    words: Ids, signposts: Ids, nodes: Records, leaves: Records, unigrams: AnyFloats, states: Ints, out_BJ: AnyFloats
 ) -> None:  # fmt: skip
     """The distribution after each state."""
     for i in range(len(states)):
-        distribution(words, first, suffix, probs, backoffs, states[i], out_BJ[i])
+        state = np.uint64(states[i]) if 0 <= states[i] < len(nodes) - 1 else NOT_FOUND
+        distribution(words, signposts, nodes, leaves, unigrams, state, out_BJ[i])

@@ -19,19 +19,19 @@ def decomposed(compiled: Compiled, states: Ints, words_B: Ids, lowest: Floats) -
     `lowest` is what unigrams fall back to. As in the mixture, the column of a context that was not seen is uniform and
     has no weight. Exact up to the rounding of the compiled probabilities, relative to the word's whole probability.
     """
-    trie, order = compiled.trie, compiled.trie.order
+    levels, order = compiled.levels, compiled.order
     columns_BN, weights_BN = np.full((len(words_B), order), 1.0 / compiled.vocab_size), np.zeros((len(words_B), order))
     left_B, context = np.ones(len(words_B)), np.asarray(states, dtype=np.int64)
     for n in range(order, 0, -1):
-        here = np.flatnonzero(np.searchsorted(trie.levels, context, side="right") == n)  # contexts of n - 1 words
+        here = np.flatnonzero(np.searchsorted(levels, context, side="right") == n)  # contexts of n - 1 words
         if len(here) == 0:
             continue
         at, words = context[here], np.ascontiguousarray(words_B[here])
-        shorter = trie.suffix[at].astype(np.int64)
-        fallback = compiled.backoffs[at].astype(np.float64)
+        shorter = compiled.nodes["suffix"][at].astype(np.int64)
+        fallback = compiled.nodes["backoff"][at].astype(np.float64)
         _, nodes, whole = compiled.advance(at, words)
         below = compiled.advance(shorter, words)[2] if n > 1 else lowest[words]
-        own = np.where(nodes >= trie.levels[n], np.maximum(whole - fallback * below, 0.0), 0.0)
+        own = np.where(nodes >= levels[n], np.maximum(whole - fallback * below, 0.0), 0.0)
         kept = 1.0 - fallback
         columns_BN[here, n - 1] = np.where(kept > 0, own / np.where(kept > 0, kept, 1.0), 1.0 / compiled.vocab_size)
         weights_BN[here, n - 1] = left_B[here] * kept

@@ -15,7 +15,6 @@ import numpy as np
 from modlm.arrays import AnyFloats, Floats, Ids, Ints
 
 if TYPE_CHECKING:
-    from modlm.counts.trie import Trie
     from modlm.model.compiled import Compiled
 
 FEW = 64  # states; more are worth loading the kernels for
@@ -36,8 +35,8 @@ def advance(compiled: Compiled, states: Ints, words: Ids) -> tuple[Ints, Ints, F
     for i, (state, word) in enumerate(zip(states.tolist(), words.tolist(), strict=True)):
         if word < compiled.vocab_size:
             nodes[i], weight = _longest(compiled, state, word)
-            out[i] = weight * float(compiled.probs[nodes[i]])
-            new_states[i] = _resting_place(compiled.trie, int(nodes[i]))
+            out[i] = weight * float(compiled.probs_of(nodes[i : i + 1])[0])
+            new_states[i] = _resting_place(compiled, int(nodes[i]))
         elif word == compiled.vocab_size:
             new_states[i] = compiled.start
     return new_states, nodes, out
@@ -50,42 +49,50 @@ def distributions(compiled: Compiled, states: Ints, out_BJ: AnyFloats) -> None:
 
 
 def _distribution(compiled: Compiled, context: int, out: AnyFloats) -> None:
-    trie, chain, weight = compiled.trie, list[tuple[int, float]](), 1.0
-    context = context if 0 <= context < trie.contexts else 0
+    chain, weight = list[tuple[int, float]](), 1.0
+    context = context if 0 <= context < compiled.contexts else 0
     while context:
         chain.append((context, weight))
-        weight *= float(compiled.backoffs[context])
-        context = _shorter(trie, context)
+        weight *= float(compiled.nodes[context]["backoff"])
+        context = _shorter(compiled, context)
     real = out.dtype.type
-    np.multiply(compiled.probs[1 : 1 + len(out)], real(weight), out=out)
+    np.multiply(compiled.unigrams, real(weight), out=out)
     for context, weight in reversed(chain):
-        low, high = int(trie.first[context]), min(int(trie.first[context + 1]), len(trie))
-        followers = trie.words[low:high]
+        low, high = _followers(compiled, context)
+        followers = compiled.words[low:high]
         inside = followers < len(out)
-        out[followers[inside]] = real(weight) * compiled.probs[low:high][inside]
+        out[followers[inside]] = real(weight) * compiled.probs_of(np.arange(low, high)[inside])
 
 
 def _longest(compiled: Compiled, context: int, word: int) -> tuple[int, float]:
     """The longest n-gram that ends in the word, and the product of the backoffs on the way to it."""
-    trie, weight = compiled.trie, 1.0
-    context = context if 0 <= context < trie.contexts else 0
+    weight = 1.0
+    context = context if 0 <= context < compiled.contexts else 0
     while context:
-        low, high = int(trie.first[context]), min(int(trie.first[context + 1]), len(trie))
-        place = low + int(np.searchsorted(trie.words[low:high], np.uint32(word)))
-        if place < high and trie.words[place] == word:
+        low, high = _followers(compiled, context)
+        place = low + int(np.searchsorted(compiled.words[low:high], np.uint32(word)))
+        if place < high and compiled.words[place] == word:
             return place, weight
-        weight *= float(compiled.backoffs[context])
-        context = _shorter(trie, context)
+        weight *= float(compiled.nodes[context]["backoff"])
+        context = _shorter(compiled, context)
     return 1 + word, weight
 
 
-def _shorter(trie: Trie, node: int) -> int:
-    below = int(trie.suffix[node])
-    return below if below < node else 0
+def _followers(compiled: Compiled, context: int) -> tuple[int, int]:
+    low, high = int(compiled.nodes[context]["first"]), int(compiled.nodes[context + 1]["first"])
+    return low, max(low, min(high, len(compiled.words)))
 
 
-def _resting_place(trie: Trie, node: int) -> int:
+def _shorter(compiled: Compiled, context: int) -> int:
+    below = int(compiled.nodes[context]["suffix"])
+    return below if below < context else 0
+
+
+def _resting_place(compiled: Compiled, node: int) -> int:
     """The longest suffix of an n-gram, itself included, that something follows: the state after it."""
-    while node and (node >= trie.contexts or trie.first[node] == trie.first[node + 1]):
-        node = _shorter(trie, node)
+    if node >= compiled.contexts:
+        node = int(compiled.leaves[node - compiled.contexts]["suffix"])
+        node = node if node < compiled.contexts else 0
+    while node and compiled.nodes[node]["first"] == compiled.nodes[node + 1]["first"]:
+        node = _shorter(compiled, node)
     return node

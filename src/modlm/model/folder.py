@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,10 @@ from modlm.blocks.block import Block, ColumnLayout
 from modlm.blocks.model import ModelBlock
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts
 from modlm.counts.counts_folder import counts_in
-from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, ModelFolderError, ModlmError
 from modlm.formats.folder import FILE_NAME, Folder, Verify, is_folder, open_folder, write_folder
 from modlm.mixers import HeuristicMixer, Mixer, StaticMixer
-from modlm.model.compiled import Compiled
+from modlm.model.compiled import SIGNPOST, Compiled, leaf_type, node_type
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM, NgramSettings
@@ -58,22 +58,21 @@ def contents(model: LanguageModel, *, inside: str = "") -> tuple[About, Arrays, 
 
 
 def _ngram_contents(model: NgramLM, inside: str) -> tuple[About, Arrays, Texts]:
-    trie = model.compiled.trie
+    compiled = model.compiled
     about: About = {
         "kind": "ngram",
         "order": model.order,
-        "levels": list(trie.levels),
-        "start": model.compiled.start,
+        "levels": list(compiled.levels),
+        "start": compiled.start,
         "settings": asdict(model.settings) if model.settings else None,
         "counts": None,
         "notes": list(model.notes),
         "vocabulary": model.vocabulary.fingerprint,
     }
-    arrays: Arrays = {"words": trie.words, "first": trie.first, "suffix": trie.suffix}
+    arrays: Arrays = dict(zip(("words", "signposts", "nodes", "leaves"), compiled.arrays, strict=True))
     if model.counts is not None:
         about["counts"] = {"edge": model.counts.edge, "sentences": model.counts.sentences, "cut_off": list(model.counts.cut_off)}
         arrays["frequencies"] = model.counts.frequencies
-    arrays |= {"probs": model.compiled.probs, "backoffs": model.compiled.backoffs}
     prefix = f"{inside}{NGRAM}/"
     return about, {prefix + name: array for name, array in arrays.items()}, {inside + VOCABULARY: _lines(model.vocabulary)}
 
@@ -194,18 +193,25 @@ class Said:
             raise self.folder.damaged(str(error)) from error
 
 
-def read_trie(folder: Folder, said: Said, prefix: str, vocabulary: Vocabulary) -> Trie:
-    """The trie under a prefix, with levels that fit its arrays."""
+def read_compiled(folder: Folder, said: Said, prefix: str, vocabulary: Vocabulary) -> Compiled:
+    """The compiled form under a prefix, with levels that fit its arrays."""
     levels = said.numbers("levels", whole=True)
     proper = len(levels) >= 3 and levels[:2] == (0, 1) and all(a <= b for a, b in zip(levels, levels[1:], strict=False))
     if not proper or len(levels) > MAX_ORDER + 2 or levels[2] != len(vocabulary) + 2:
         raise folder.damaged("its levels do not fit its vocabulary")
     words = folder.array(prefix + "words", np.uint32, length=levels[-1])
-    first = folder.array(prefix + "first", np.uint32, length=levels[-2] + 1)
-    suffix = folder.array(prefix + "suffix", np.uint32, length=levels[-1])
+    found = folder.arrays.get(prefix + "leaves", np.zeros(0)).dtype
+    real = np.float64 if found == leaf_type(np.float64) else np.float32
+    nodes = folder.array(prefix + "nodes", node_type(real), length=levels[-2] + 1)
+    leaves = folder.array(prefix + "leaves", leaf_type(real), length=levels[-1] - levels[-2])
+    first = nodes["first"]
     if any(first[levels[n - 1]] != levels[n] for n in range(1, len(levels) - 1)) or first[-1] != levels[-1]:
         raise folder.damaged("its levels do not fit its followers")
-    return Trie(words, first, suffix, levels)
+    start = said.number("start", whole=True)
+    if start >= len(nodes) - 1:
+        raise folder.damaged(f"its start {start} is not a context")
+    signposts = folder.array(prefix + "signposts", np.uint32, length=-(-len(words) // SIGNPOST))
+    return Compiled(words, nodes, leaves, levels, start, signposts=signposts)
 
 
 def frequencies(folder: Folder, name: str, length: int) -> np.ndarray:
@@ -216,21 +222,14 @@ def frequencies(folder: Folder, name: str, length: int) -> np.ndarray:
 
 def _ngram(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> NgramLM:
     prefix = f"{inside}{NGRAM}/"
-    trie = read_trie(folder, said, prefix, vocabulary)
-    wide = folder.arrays.get(prefix + "probs", np.zeros(0)).dtype == np.float64
-    real = np.float64 if wide else np.float32
-    probs = folder.array(prefix + "probs", real, length=len(trie))
-    backoffs = folder.array(prefix + "backoffs", real, length=trie.contexts)
-    start = said.number("start", whole=True)
-    if start >= trie.contexts:
-        raise folder.damaged(f"its start {start} is not a context")
+    compiled = read_compiled(folder, said, prefix, vocabulary)
     settings = None
     if said.about.get("settings") is not None:
         own = said.part("settings")
         own.choice(SMOOTHERS, "smoothing")
         settings = NgramSettings(
             smoothing=own.about["smoothing"],
-            discounts=tuple(tuple(table[1:].tolist()) for table in own.discounts(trie.order)),
+            discounts=tuple(tuple(table[1:].tolist()) for table in own.discounts(compiled.order)),
             extra=_extra(own),
             prune=own.numbers("prune", whole=True),
             prune_entropy=own.number("prune_entropy"),
@@ -239,10 +238,11 @@ def _ngram(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> N
     if said.about.get("counts") is not None:
         own = said.part("counts")
         own.choice(dict.fromkeys(EDGES), "edge")
-        counts = Counts(
+        counts = partial(
+            _counts_of,
             vocabulary,
-            trie,
-            frequencies(folder, prefix + "frequencies", len(trie)),
+            compiled,
+            frequencies(folder, prefix + "frequencies", len(compiled.words)),
             edge=own.about["edge"],
             sentences=own.number("sentences", whole=True),
             cut_off=own.numbers("cut_off", whole=True),
@@ -250,8 +250,11 @@ def _ngram(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> N
     notes = said.about.get("notes")
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         raise folder.damaged("its notes must be a list of sentences")
-    compiled = Compiled(trie, probs, backoffs, start)
     return NgramLM(vocabulary, compiled, counts=counts, settings=settings, notes=tuple(notes))
+
+
+def _counts_of(vocabulary: Vocabulary, compiled: Compiled, frequencies: np.ndarray, **settings: Any) -> Counts:
+    return Counts(vocabulary, compiled.trie, frequencies, **settings)
 
 
 def _extra(said: Said) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ class Interpolation:
     alone: dict[str, float]
     """The perplexity of each column by itself on the tuning text; infinite where it gives a word no probability."""
     history: tuple[float, ...]
-    """Perplexity of the tuning text before each step of EM; the last is that of the result."""
+    """Perplexity of the tuning text before each step of EM, and that of the result."""
 
 
 def interpolate(
@@ -72,6 +72,8 @@ def interpolate(
     tuned = Mixture(words, blocks, StaticMixer(weights))
     with np.errstate(divide="ignore"):
         alone = [_perplexity(mean) for mean in np.log(probs_TK).mean(axis=0).tolist()]
+        mixed = np.log(probs_TK @ weights)
+    history.append(float(mixed[np.isfinite(mixed)].mean()))
     names = tuned.layout.names
     return Interpolation(
         tuned,

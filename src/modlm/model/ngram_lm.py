@@ -50,23 +50,40 @@ class NgramLM(LanguageModel):
     """An n-gram language model. States are integers: the node of the longest context that matters."""
 
     def __init__(
-        self, vocabulary: Vocabulary, compiled: Compiled, *, counts: Counts | None = None, settings: NgramSettings | None = None,
+        self,
+        vocabulary: Vocabulary,
+        compiled: Compiled,
+        *,
+        counts: Counts | Callable[[], Counts] | None = None,
+        settings: NgramSettings | None = None,
         notes: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.vocabulary = vocabulary
         self.compiled = compiled
-        self.counts = counts
+        self._counts = counts
         self.settings = settings
         """None when the model came from an ARPA file."""
         self.notes = notes
         """What the user should know about the estimates, such as replaced discounts."""
-        self.context_length = compiled.trie.order - 1
+        self.context_length = compiled.order - 1
         self._path: str | None = None
+
+    @property
+    def counts(self) -> Counts | None:
+        """The counts that it was estimated from, if they stayed with it; those of a model folder are read when asked for."""
+        if callable(self._counts):
+            self._counts = self._counts()
+        return self._counts
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether the counts stayed with it."""
+        return self._counts is not None
 
     @property
     def order(self) -> int:
         """The highest order."""
-        return self.compiled.trie.order
+        return self.compiled.order
 
     @classmethod
     def fit(
@@ -83,7 +100,7 @@ class NgramLM(LanguageModel):
         extra: Sequence[str] = ("uniform",),
         prune: Sequence[int] = (),
         prune_entropy: float = 0.0,
-        engine: str = "memory",
+        engine: str | None = None,
         memory: str | None = None,
         workers: int | None = None,
     ) -> NgramLM:
@@ -176,7 +193,7 @@ class NgramLM(LanguageModel):
         if self.settings is not None and not self.settings.prune_entropy:
             return self._decomposed(states, words_B, self.settings.extra)
         _, nodes, probs = self.compiled.advance(states, words_B)
-        orders = np.searchsorted(self.compiled.trie.levels, nodes, side="right") - 2
+        orders = np.searchsorted(self.compiled.levels, nodes, side="right") - 2
         weights_BN = np.eye(self.order)[np.clip(orders, 0, self.order - 1)]
         return tuple(f"{n}-gram" for n in range(1, self.order + 1)), weights_BN * probs[:, None], weights_BN
 

@@ -18,7 +18,7 @@ from modlm.arrays import Bools, Floats, even_ranges, in_parallel, threads
 from modlm.counts.counts import Counts
 from modlm.counts.trie import ROOT, Trie
 from modlm.errors import ConfigError
-from modlm.model.compiled import Compiled
+from modlm.model.compiled import Compiled, Unpacked
 from modlm.text.vocabulary import END
 
 NPY_HEADER = 128  # bytes before the numbers in a .npy file
@@ -37,7 +37,7 @@ class PruningReport:
     @classmethod
     def between(cls, before: Compiled, after: Compiled) -> PruningReport:
         """Of a model and what pruning left of it."""
-        return cls(ngrams_of(before), ngrams_of(after), size_on_disk(before), size_on_disk(after))
+        return cls(before.sizes, after.sizes, size_on_disk(before), size_on_disk(after))
 
     @property
     def removed(self) -> int:
@@ -52,17 +52,12 @@ class PruningReport:
         return f"{orders}; {self.bytes_before / 1e6:.1f} → {self.bytes_after / 1e6:.1f} MB"
 
 
-def ngrams_of(compiled: Compiled) -> tuple[int, ...]:
-    """The number of n-grams of each order."""
-    return tuple(compiled.trie.size(order) for order in range(1, compiled.trie.order + 1))
-
-
 def size_on_disk(compiled: Compiled) -> int:
     """Bytes of the model's arrays as .npy files; the vocabulary is not counted."""
     return sum(array.nbytes + NPY_HEADER for array in compiled.arrays)
 
 
-def keep_nodes(compiled: Compiled, keep: Bools, *, workers: int | None = None) -> Compiled:
+def keep_nodes(compiled: Unpacked, keep: Bools, *, workers: int | None = None) -> Unpacked:
     """The model with the marked nodes only; probabilities and backoffs are taken over as they are.
 
     Root, unigrams and the context of every marked node must be marked. Suffixes become the longest that are kept.
@@ -84,7 +79,7 @@ def keep_nodes(compiled: Compiled, keep: Bools, *, workers: int | None = None) -
     start = compiled.start
     while not keep[start]:
         start = int(trie.suffix[start])
-    return Compiled(smaller, compiled.probs[keep], compiled.backoffs[keep[:contexts]], int(rank[start]))
+    return Unpacked(smaller, compiled.probs[keep], compiled.backoffs[keep[:contexts]], int(rank[start]))
 
 
 def check_thresholds(thresholds: Sequence[int], order: int) -> tuple[int, ...]:
@@ -114,8 +109,8 @@ def prune_by_count(
     The model must have been compiled with the same thresholds, so that these n-grams have no mass of their own: then
     backing off gives what they had. Discounts and lower-order counts are those of the whole text.
     """
-    trie = compiled.trie
-    assert trie is raw.trie, "the counts must be those that the model was compiled from"
+    trie = raw.trie
+    assert trie.levels == compiled.levels, "the counts must be those that the model was compiled from"
     checked = check_thresholds(thresholds, trie.order)
     keep = trie.words == trie.vocab_size  # contexts of `<s>` alone are never counted, and hold the starts together
     keep[: trie.levels[2]] = True
@@ -123,7 +118,7 @@ def prune_by_count(
         nodes = trie.nodes(order)
         keep[nodes] |= raw.frequencies[nodes] > checked[order - 1]
     _close(trie, keep)
-    return keep_nodes(compiled, keep, workers=workers)
+    return keep_nodes(compiled.unpacked(), keep, workers=workers).packed()
 
 
 def _close(trie: Trie, keep: Bools) -> None:
@@ -143,12 +138,13 @@ def prune_by_entropy(compiled: Compiled, threshold: float, *, workers: int | Non
     """
     if not 0 < threshold < math.inf:
         raise ConfigError(f"The pruning threshold must be above 0, but is {threshold:g}; 1e-8 is a usual one.")
-    smaller = keep_nodes(compiled, worth_keeping(compiled, threshold, workers=workers), workers=workers)
+    whole = compiled.unpacked()
+    smaller = keep_nodes(whole, worth_keeping(whole, threshold, workers=workers), workers=workers)
     restore_backoffs(smaller, workers=workers)
-    return smaller
+    return smaller.packed()
 
 
-def worth_keeping(compiled: Compiled, threshold: float, *, workers: int | None = None) -> Bools:
+def worth_keeping(compiled: Unpacked, threshold: float, *, workers: int | None = None) -> Bools:
     """Which nodes relative-entropy pruning keeps."""
     from modlm.model.pruning_kernels import keep_contexts, mark_kept
 
@@ -168,7 +164,7 @@ def worth_keeping(compiled: Compiled, threshold: float, *, workers: int | None =
     return keep
 
 
-def context_probs(compiled: Compiled) -> Floats:
+def context_probs(compiled: Unpacked) -> Floats:
     """P of each context as a sequence of words, by the chain rule over the model's own probabilities."""
     from modlm.model.pruning_kernels import context_marginals
 
@@ -183,7 +179,7 @@ def context_probs(compiled: Compiled) -> Floats:
     return marginals
 
 
-def restore_backoffs(compiled: Compiled, *, workers: int | None = None) -> None:
+def restore_backoffs(compiled: Unpacked, *, workers: int | None = None) -> None:
     """Set the backoffs, in place, so that the probabilities after every context sum to one."""
     from modlm.model.pruning_kernels import renormalise
 

@@ -22,7 +22,7 @@ class SentenceScorer:
         self._arrays = [np.ascontiguousarray(array) for array in arrays]
         self._handle = handle_of(*self._arrays)
         self._kernel = score_sentence
-        self._wide = compiled.probs.dtype == np.float64
+        self._wide = compiled.dtype == np.float64
         self._start = compiled.start
 
     def __call__(self, sentence: str) -> float:

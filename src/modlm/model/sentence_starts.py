@@ -16,7 +16,7 @@ import numpy as np
 
 from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.formats.arpa_writer import ArpaRows
-from modlm.model.compiled import Compiled
+from modlm.model.compiled import Compiled, Unpacked
 
 
 def log10(numbers: AnyFloats) -> Floats:
@@ -47,7 +47,7 @@ def start_nodes(compiled: Compiled) -> list[slice]:
     return slices
 
 
-def only_starts(compiled: Compiled) -> list[int]:
+def only_starts(compiled: Compiled | Unpacked) -> list[int]:
     """The nodes of `<s>`, `<s> <s>`, ... that are contexts; `<s>` has the largest id, so each is a last follower."""
     trie, start = compiled.trie, compiled.vocab_size
     nodes = [1 + start]
@@ -121,5 +121,5 @@ class PaddedStarts:
         product = np.ones(len(words))
         for copies in range(1, min(self.padding, self.order - 1 - words.shape[1]) + 1):
             found = self._nodes(copies, words)
-            product *= np.where(found > 0, self.compiled.backoffs[found], 1.0)
+            product *= np.where(found > 0, self.compiled.nodes["backoff"][found], 1.0)
         return product

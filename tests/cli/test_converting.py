@@ -1,0 +1,92 @@
+"""convert and inspect."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.conftest import Files, Modlm
+
+import modlm
+from modlm.counts import open_counts
+
+
+def test_model_to_arpa_to_model_to_arpa_is_the_same_file(ok: Modlm, files: Files, tmp_path: Path) -> None:
+    ok("convert", files.model, tmp_path / "a.arpa.gz")
+    assert gzip.decompress((tmp_path / "a.arpa.gz").read_bytes()) == files.arpa.read_bytes()
+    ok("convert", tmp_path / "a.arpa.gz", tmp_path / "back")
+    ok("convert", tmp_path / "back", tmp_path / "b.arpa")
+    assert (tmp_path / "b.arpa").read_bytes() == files.arpa.read_bytes()
+
+
+def test_counts_to_a_file_and_back_are_the_same_counts(ok: Modlm, files: Files, tmp_path: Path) -> None:
+    ok("convert", files.counts, tmp_path / "all.tsv")
+    ok("convert", tmp_path / "all.tsv", tmp_path / "back")
+    here, back = open_counts(files.counts), open_counts(tmp_path / "back")
+    assert here.vocabulary == back.vocabulary and np.array_equal(here.frequencies, back.frequencies)
+    ok("convert", files.model, tmp_path / "of-model.tsv")
+    assert (tmp_path / "of-model.tsv").read_bytes() == (tmp_path / "all.tsv").read_bytes()
+    ok("convert", files.model, tmp_path / "counts", "--to", "counts")
+    assert open_counts(tmp_path / "counts").order == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "words"),
+    [
+        ("train", "x.arpa", "modlm ngram"),
+        ("arpa", "x.counts", "no counts"),
+        ("model", "x.gz", "--to"),
+        ("counts", "x.arpa", "modlm ngram"),
+    ],
+)
+def test_what_cannot_be_converted_says_why(
+    modlm: Modlm, files: Files, tmp_path: Path, source: str, target: str, words: str
+) -> None:
+    outcome = modlm("convert", getattr(files, source), tmp_path / target)
+    assert outcome.code == 1 and words in outcome.err and not (tmp_path / target).exists()
+
+
+def test_an_unknown_format_lists_the_known_ones(modlm: Modlm, files: Files, tmp_path: Path) -> None:
+    outcome = modlm("convert", files.model, tmp_path / "x", "--to", "parquet")
+    assert outcome.code == 1 and "count-file" in outcome.err
+
+
+def test_a_kenlm_binary_cannot_be_listed(modlm: Modlm, tmp_path: Path) -> None:
+    (tmp_path / "lm.bin").write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0" + bytes(100))
+    outcome = modlm("convert", tmp_path / "lm.bin", tmp_path / "x.arpa")
+    assert outcome.code == 1 and "KenLM binary" in outcome.err
+    assert modlm("inspect", tmp_path / "lm.bin").code == 0
+
+
+def test_inspect_knows_every_kind(ok: Modlm, files: Files, tmp_path: Path) -> None:
+    ok("convert", files.counts, tmp_path / "all.counts")
+    modlm.Corpus.from_text(files.test, folder=tmp_path / "corpus")
+    kinds = {
+        files.model: "model",
+        files.counts: "counts",
+        files.arpa: "arpa",
+        files.train: "text",
+        tmp_path / "all.counts": "count file",
+        tmp_path / "corpus": "corpus",
+    }
+    for path, kind in kinds.items():
+        assert ok("inspect", path, "--json").json["kind"] == kind
+        assert kind in ok("inspect", path, "--verify").out
+
+
+def test_inspect_gives_the_numbers_of_a_model(ok: Modlm, files: Files) -> None:
+    about = ok("inspect", files.model, "--json").json
+    model = modlm.load(files.model)
+    assert about["order"] == 3 and about["words"] == len(model.vocabulary)
+    assert about["vocabulary"] == model.vocabulary.fingerprint
+    assert about["ngrams"] == ok("inspect", files.arpa, "--json").json["ngrams"]
+    assert set(about["files"]) >= {"vocabulary.txt", "card.md"}
+    assert any(name.startswith("columns/ngram/") for name in about["files"])
+
+
+def test_a_run_folder_stands_for_its_model(ok: Modlm, files: Files, tmp_path: Path) -> None:
+    ok("convert", files.arpa, tmp_path / "run" / "model")
+    assert ok("inspect", tmp_path / "run", "--json").json["order"] == 3
+    assert ok("eval", tmp_path / "run", files.test, "--json").json["perplexity"] > 1

@@ -1,0 +1,49 @@
+"""The demo on a text of a few sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import modlm
+from modlm.errors import OutputError
+from modlm.experiments.demo import run_demo
+from modlm.experiments.demo_text import DemoText
+from modlm.smoothing import SMOOTHERS
+
+RNG = np.random.default_rng(8)
+WORDS = "return true if the value is a list of this name or".split()
+SENTENCES = tuple(" ".join(RNG.choice(WORDS, RNG.integers(2, 9))) for _ in range(120))
+TEXT = DemoText(train=SENTENCES[:100], valid=SENTENCES[100:110], test=SENTENCES[110:])
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo") / "demo"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_demo_trains_every_family_and_saves_the_best(place: Path) -> None:
+    said: list[str] = []
+    result = run_demo(place, say=said.append, text=TEXT)
+    labels = [row.label for row in result.rows]
+    assert set(SMOOTHERS) <= set(labels) and any("static" in label for label in labels)
+    assert result.best.valid == min(row.valid for row in result.rows)
+    assert all(any(line.startswith(label) for line in said) for label in labels)
+    best = modlm.load(place / "model")
+    assert best.perplexity(place / "text" / "test.txt").perplexity == pytest.approx(result.best.test, rel=1e-6)
+    page = (place / "report.html").read_text(encoding="utf-8")
+    assert all(label in page for label in labels) and "<svg" in page and "return true if" in page
+    assert sorted(path.name for path in place.iterdir()) == ["model", "report.html", "text"]
+
+    again = run_demo(place, say=said.append, text=TEXT)  # an earlier demo may be replaced
+    assert [row.test for row in again.rows] == [row.test for row in result.rows]
+
+
+def test_a_folder_that_is_no_demo_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    with pytest.raises(OutputError, match="no earlier demo"):
+        run_demo(tmp_path, say=print, text=TEXT)
+    assert (tmp_path / "precious").read_text() == "mine"
