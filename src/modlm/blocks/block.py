@@ -98,7 +98,9 @@ class ColumnLayout:
                 slice(column, column + len(block.columns)),
                 slice(feature, feature + len(block.features)),
             )
-            names += [label if alone else f"{name}/{label}" if label not in ("", name) else name for label in block.columns]
+            names += [
+                label if alone else f"{name}/{label}" if label not in ("", name) else name for label in block.columns
+            ]
             column, feature = column + len(block.columns), feature + len(block.features)
         self.names = tuple(names)
         self.features = feature

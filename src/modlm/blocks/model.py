@@ -50,7 +50,9 @@ class ModelBlock:
         self.vocabulary = vocabulary
         self.context_length = model.context_length
         self.same = model.vocabulary == vocabulary
-        self._theirs = np.arange(len(vocabulary) + 1, dtype=np.uint32) if self.same else vocabulary.mapping(model.vocabulary)
+        self._theirs = (
+            np.arange(len(vocabulary) + 1, dtype=np.uint32) if self.same else vocabulary.mapping(model.vocabulary)
+        )
         """For each word of ours, its id there."""
         lost = self._theirs[: len(vocabulary)] == UNKNOWN
         lost[END] = False
@@ -68,7 +70,9 @@ class ModelBlock:
 
     def _along(self, ids: Ids) -> Floats:
         """Word by word where the text holds windows or words that the other model does not know."""
-        theirs = np.where(ids == NOTHING, NOTHING, self._theirs[np.minimum(ids, len(self.vocabulary))]).astype(np.uint32)
+        theirs = np.where(ids == NOTHING, NOTHING, self._theirs[np.minimum(ids, len(self.vocabulary))]).astype(
+            np.uint32
+        )
         whole = not (ids == NOTHING).any()
         probs = self.model.word_probs(theirs) if whole else np.ones(len(ids))
         lost = np.isin(ids, self._lost) if not self.same else np.zeros(len(ids), dtype=bool)

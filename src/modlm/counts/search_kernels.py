@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 from modlm.arrays import Ids, kernel
 
 ONE, NOT_FOUND = np.uint64(1), np.uint64(0)
-WIDTH, SHIFT = np.uint64(64), np.uint64(6)
+WIDTH = np.uint64(64)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -80,26 +80,12 @@ def among(words: Ids, low: np.uint64, size: np.uint64, word: np.uint32) -> np.ui
 
 
 @kernel
-def block_of(signposts: Ids, low: np.uint64, size: np.uint64, word: np.uint32) -> tuple[np.uint64, np.uint64]:
-    """Where in words[low:low+size] a word can only be, and how many places that is: at most 64.
-
-    Halving goes over the signposts, words[::64], which stay in the cache where the words themselves do not.
-    """
-    block = low >> SHIFT
-    left = ((low + size - ONE) >> SHIFT) - block + ONE
-    while left > ONE:
-        half = left >> ONE
-        middle = block + half
-        block = middle if signposts[middle] <= word else block
-        left -= half
-    begin = max(low, block << SHIFT)
-    return begin, min(low + size, (block + ONE) << SHIFT) - begin
-
-
-@kernel
-def find(words: Ids, signposts: Ids, low: np.uint64, high: np.uint64, word: np.uint32) -> np.uint64:
+def find(words: Ids, low: np.uint64, high: np.uint64, word: np.uint32) -> np.uint64:
     """The place of a word in the sorted words[low:high], or 0; the range must not be empty."""
     size = high - low
-    if size > WIDTH:
-        low, size = block_of(signposts, low, size, word)
+    while size > WIDTH:
+        half = size >> ONE
+        middle = low + half
+        low = middle if words[middle] <= word else low
+        size -= half
     return among(words, low, size, word)

@@ -24,7 +24,9 @@ class HeuristicMixer:
 
     def __init__(self, layout: ColumnLayout, smoother: Smoother, *, block: str = "ngram") -> None:
         if block not in layout.spans:
-            raise ConfigError(f"The heuristic mixer needs an n-gram block named {block!r}; there are {', '.join(layout.spans)}.")
+            raise ConfigError(
+                f"The heuristic mixer needs an n-gram block named {block!r}; there are {', '.join(layout.spans)}."
+            )
         self.smoother = smoother
         self.span = layout.spans[block]
         self.orders = self.span.columns.stop - self.span.columns.start
@@ -34,7 +36,9 @@ class HeuristicMixer:
         self.columns = len(layout)
         self.rest = [k for k in range(self.columns) if not self.span.columns.start <= k < self.span.columns.stop]
         if not self.rest:
-            raise ConfigError("The heuristic mixer needs a uniform column for what falls through the unigrams; add one.")
+            raise ConfigError(
+                "The heuristic mixer needs a uniform column for what falls through the unigrams; add one."
+            )
 
     def weights(self, features_BF: Floats) -> Floats:
         """lambda for each context."""

@@ -32,7 +32,9 @@ class StaticMixer:
         return Parts({"weights": self.weights_K.tolist()}, {}, {})
 
 
-def expectation_maximisation(probs_TK: Floats, *, steps: int = 200, tolerance: float = 1e-9) -> tuple[Floats, list[float]]:
+def expectation_maximisation(
+    probs_TK: Floats, *, steps: int = 200, tolerance: float = 1e-9
+) -> tuple[Floats, list[float]]:
     """Weights that maximise the likelihood of the rows, from equal ones, and the mean log-likelihood before each step.
 
     Each step gives a column the share of the words that it explains. Ends when a step gains less than `tolerance` nats
@@ -40,7 +42,9 @@ def expectation_maximisation(probs_TK: Floats, *, steps: int = 200, tolerance: f
     """
     explained = probs_TK[(probs_TK > 0).any(axis=1)]
     if len(explained) == 0:
-        raise EstimationError("No word of the tuning text has a probability above 0 in any column; is it the right text?")
+        raise EstimationError(
+            "No word of the tuning text has a probability above 0 in any column; is it the right text?"
+        )
     weights = np.full(probs_TK.shape[1], 1.0 / probs_TK.shape[1])
     history: list[float] = []
     for _ in range(steps):

@@ -192,6 +192,8 @@ def _blocks(compiled: Compiled, order: int, low: int, high: int, more: ArpaRows 
     for begin in range(low, high, BLOCK):
         end = min(high, begin + BLOCK)
         backoffs = None if top else log10(compiled.nodes["backoff"][begin:end])
-        yield ArpaRows(node_rows(compiled, order, begin, end), log10(compiled.probs_of(np.arange(begin, end))), backoffs)
+        yield ArpaRows(
+            node_rows(compiled, order, begin, end), log10(compiled.probs_of(np.arange(begin, end))), backoffs
+        )
     if more is not None:
         yield more

@@ -24,10 +24,9 @@ from modlm.smoothing.smoother import Estimates
 
 Records = NDArray[np.void]
 
-SIGNPOST = 64  # words from one signpost to the next
 CHUNK = 1 << 18  # contexts estimated at a time: three temporary floats each
 LANES = 128  # stretches of a text walked side by side in each thread
-ONE_THREAD = 20_000  # words of a text below which a second thread does not pay
+PART = 1 << 15  # words that one thread takes at a time, if there are so many
 
 
 def node_type(real: DTypeLike) -> np.dtype[np.void]:
@@ -82,28 +81,17 @@ class Compiled:
     """Probabilities and backoffs over a trie; `start` is the state before the first word of a sentence.
 
     `nodes` are the n-grams below the highest order with what a query reads of them in one place, so that looking at a
-    context costs one cache line; `leaves` are those of the highest order. `signposts` are every 64th word, a small array in
-    which long lists of followers are halved. All arrays are read-only.
+    context costs one cache line; `leaves` are those of the highest order. All arrays are read-only.
     """
 
-    def __init__(
-        self,
-        words: Ids,
-        nodes: Records,
-        leaves: Records,
-        levels: tuple[int, ...],
-        start: int,
-        *,
-        signposts: Ids | None = None,
-    ) -> None:
+    def __init__(self, words: Ids, nodes: Records, leaves: Records, levels: tuple[int, ...], start: int) -> None:
         self.words, self.nodes, self.leaves = (read_only(array) for array in (words, nodes, leaves))
-        self.signposts = read_only(words[::SIGNPOST].copy() if signposts is None else signposts)
         self.levels, self.start = levels, start
 
     @property
-    def arrays(self) -> tuple[Ids, Ids, Records, Records]:
+    def arrays(self) -> tuple[Ids, Records, Records]:
         """The arrays as kernels take them."""
-        return self.words, self.signposts, self.nodes, self.leaves
+        return self.words, self.nodes, self.leaves
 
     @property
     def order(self) -> int:
@@ -129,6 +117,17 @@ class Compiled:
     def dtype(self) -> np.dtype[np.floating[Any]]:
         """The precision of the probabilities."""
         return self.leaves.dtype["prob"]
+
+    @cached_property
+    def start_nodes(self) -> Ids:
+        """The contexts before the first word of a sentence: entry n has n words, 0 where there is none."""
+        out = np.zeros(self.order + 1, np.uint32)
+        node = self.start
+        while node:
+            out[np.searchsorted(self.levels, node, side="right") - 1] = node
+            below = int(self.nodes["suffix"][node])
+            node = below if below < node else 0
+        return out
 
     @cached_property
     def unigrams(self) -> AnyFloats:
@@ -169,11 +168,12 @@ class Compiled:
         from modlm.model.compiled_kernels import score_text
 
         out = np.empty(len(ids))
-        parts = 1 if len(ids) < ONE_THREAD else threads(workers)
+        most = 4 * threads(workers) if threads(workers) > 1 else 1  # small parts, so that a busy core holds up little
+        parts = max(1, min(most, len(ids) // PART))
         cuts = self._cuts(ids, parts * LANES)
         tasks = [
-            partial(score_text, *self.arrays, ids, self.vocab_size, self.start, cuts[part * LANES : (part + 1) * LANES + 1], out)
-            for part in range(parts)
+            partial(score_text, *self.arrays, ids, self.vocab_size, self.start, cuts[at : at + LANES + 1], out)
+            for at in range(0, parts * LANES, LANES)
         ]
         in_parallel(tasks, workers=workers)
         return out
@@ -254,5 +254,7 @@ def compile_estimates(
     for order in range(2, trie.order + 1):
         low, high = trie.levels[order - 1], trie.levels[order]
         parts = threads(workers) * 4
-        in_parallel([partial(fill, order, low + a, low + b) for a, b in even_ranges(high - low, parts)], workers=workers)
+        in_parallel(
+            [partial(fill, order, low + a, low + b) for a, b in even_ranges(high - low, parts)], workers=workers
+        )
     return Compiled(trie.words, nodes, leaves, trie.levels, counts.start_context[0])

@@ -59,10 +59,10 @@ def pruned_sums(
 
 
 @kernel
-def follower(words: Ids, signposts: Ids, nodes: Records, context: np.uint64, word: np.uint32) -> np.uint64:
+def follower(words: Ids, nodes: Records, context: np.uint64, word: np.uint32) -> np.uint64:
     """The node of a word after a context, or 0; nothing follows where the ranges of a damaged file make no sense."""
     low, high = np.uint64(nodes[context].first), min(np.uint64(nodes[context + ONE].first), np.uint64(len(words)))
-    return find(words, signposts, low, high, word) if low < high else NOT_FOUND
+    return find(words, low, high, word) if low < high else NOT_FOUND
 
 
 @kernel
@@ -81,22 +81,25 @@ def probability_of(nodes: Records, leaves: Records, node: np.uint64) -> float:
 
 @kernel
 def resting_place(nodes: Records, leaves: Records, node: np.uint64) -> np.uint64:
-    """The longest suffix of an n-gram, itself included, that something follows: the state after it."""
+    """The longest suffix of an n-gram, itself included, that tells anything about what follows: the state after it.
+
+    Foreign ARPA files may give a backoff to an n-gram that nothing follows; that is told apart from having none.
+    """
     inner = np.uint64(len(nodes) - 1)
     if node >= inner:
         node = np.uint64(leaves[node - inner].suffix)
         node = node if node < inner else NOT_FOUND
-    while node != NOT_FOUND and nodes[node].first == nodes[node + ONE].first:
+    while node != NOT_FOUND and nodes[node].first == nodes[node + ONE].first and nodes[node].backoff == 1.0:
         node = shorter(nodes, node)
     return node
 
 
 @kernel
-def longest(words: Ids, signposts: Ids, nodes: Records, context: np.uint64, word: np.uint32) -> tuple[np.uint64, float]:
+def longest(words: Ids, nodes: Records, context: np.uint64, word: np.uint32) -> tuple[np.uint64, float]:
     """The longest n-gram that ends in the word, and the product of the backoffs on the way to it."""
     weight = 1.0
     while context != NOT_FOUND:
-        node = follower(words, signposts, nodes, context, word)
+        node = follower(words, nodes, context, word)
         if node != NOT_FOUND:
             return node, weight
         weight *= nodes[context].backoff
@@ -106,7 +109,7 @@ def longest(words: Ids, signposts: Ids, nodes: Records, context: np.uint64, word
 
 @kernel
 def score_text(
-    words: Ids, signposts: Ids, nodes: Records, leaves: Records, ids: Ids, start: int, start_state: int, lanes: Ints, out: Floats
+    words: Ids, nodes: Records, leaves: Records, ids: Ids, start: int, start_state: int, lanes: Ints, out: Floats
 ) -> None:  # fmt: skip
     """P of every word of a text, 1 at each `<s>`; the stretches between `lanes` are walked side by side.
 
@@ -201,7 +204,7 @@ def score_text(
 
 @kernel
 def advance(
-    words: Ids, signposts: Ids, nodes: Records, leaves: Records, start: int, start_state: int,
+    words: Ids, nodes: Records, leaves: Records, start: int, start_state: int,
     states: Ints, next_words: Ids, new_states: Ints, found: Ints, out: Floats,
 ) -> None:  # fmt: skip
     """P of one word after each state, the n-gram it was found as, and the states after it.
@@ -215,14 +218,14 @@ def advance(
             out[i], found[i], new_states[i] = 1.0, 0, start_state if word == start else 0
             continue
         state = np.uint64(states[i]) if 0 <= states[i] < len(nodes) - 1 else NOT_FOUND
-        node, weight = longest(words, signposts, nodes, state, word)
+        node, weight = longest(words, nodes, state, word)
         out[i], found[i] = weight * probability_of(nodes, leaves, node), node
         new_states[i] = resting_place(nodes, leaves, node)
 
 
 @kernel
 def distribution(
-    words: Ids, signposts: Ids, nodes: Records, leaves: Records, unigrams: AnyFloats, context: np.uint64, out: AnyFloats
+    words: Ids, nodes: Records, leaves: Records, unigrams: AnyFloats, context: np.uint64, out: AnyFloats
 ) -> None:  # fmt: skip
     """P of every word after a state: the unigrams scaled by all backoffs, then each longer context over them."""
     chain = np.empty(DEEPEST, np.uint64)
@@ -248,9 +251,9 @@ def distribution(
 
 @kernel
 def distributions(
-    words: Ids, signposts: Ids, nodes: Records, leaves: Records, unigrams: AnyFloats, states: Ints, out_BJ: AnyFloats
+    words: Ids, nodes: Records, leaves: Records, unigrams: AnyFloats, states: Ints, out_BJ: AnyFloats
 ) -> None:  # fmt: skip
     """The distribution after each state."""
     for i in range(len(states)):
         state = np.uint64(states[i]) if 0 <= states[i] < len(nodes) - 1 else NOT_FOUND
-        distribution(words, signposts, nodes, leaves, unigrams, state, out_BJ[i])
+        distribution(words, nodes, leaves, unigrams, state, out_BJ[i])

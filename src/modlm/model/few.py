@@ -89,10 +89,12 @@ def _shorter(compiled: Compiled, context: int) -> int:
 
 
 def _resting_place(compiled: Compiled, node: int) -> int:
-    """The longest suffix of an n-gram, itself included, that something follows: the state after it."""
+    """The longest suffix of an n-gram, itself included, that tells anything about what follows: the state after it."""
     if node >= compiled.contexts:
         node = int(compiled.leaves[node - compiled.contexts]["suffix"])
         node = node if node < compiled.contexts else 0
-    while node and compiled.nodes[node]["first"] == compiled.nodes[node + 1]["first"]:
+    while (
+        node and _followers(compiled, node)[0] == _followers(compiled, node)[1] and compiled.nodes[node]["backoff"] == 1
+    ):
         node = _shorter(compiled, node)
     return node

@@ -23,7 +23,7 @@ from modlm.counts.counts_folder import counts_in
 from modlm.errors import ConfigError, ModelFolderError, ModlmError
 from modlm.formats.folder import FILE_NAME, Folder, Verify, is_folder, open_folder, write_folder
 from modlm.mixers import HeuristicMixer, Mixer, StaticMixer
-from modlm.model.compiled import SIGNPOST, Compiled, leaf_type, node_type
+from modlm.model.compiled import Compiled, leaf_type, node_type
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM, NgramSettings
@@ -69,12 +69,20 @@ def _ngram_contents(model: NgramLM, inside: str) -> tuple[About, Arrays, Texts]:
         "notes": list(model.notes),
         "vocabulary": model.vocabulary.fingerprint,
     }
-    arrays: Arrays = dict(zip(("words", "signposts", "nodes", "leaves"), compiled.arrays, strict=True))
+    arrays: Arrays = dict(zip(("words", "nodes", "leaves"), compiled.arrays, strict=True))
     if model.counts is not None:
-        about["counts"] = {"edge": model.counts.edge, "sentences": model.counts.sentences, "cut_off": list(model.counts.cut_off)}
+        about["counts"] = {
+            "edge": model.counts.edge,
+            "sentences": model.counts.sentences,
+            "cut_off": list(model.counts.cut_off),
+        }
         arrays["frequencies"] = model.counts.frequencies
     prefix = f"{inside}{NGRAM}/"
-    return about, {prefix + name: array for name, array in arrays.items()}, {inside + VOCABULARY: _lines(model.vocabulary)}
+    return (
+        about,
+        {prefix + name: array for name, array in arrays.items()},
+        {inside + VOCABULARY: _lines(model.vocabulary)},
+    )
 
 
 def _mixture_contents(model: Mixture, inside: str) -> tuple[About, Arrays, Texts]:
@@ -84,7 +92,9 @@ def _mixture_contents(model: Mixture, inside: str) -> tuple[About, Arrays, Texts
     for name, block in model.blocks.items():
         place = f"{inside}columns/{name}/"
         if not FILE_NAME.fullmatch(name):
-            raise ConfigError(f"A block called {name!r} cannot be saved. Use letters, digits, dots and dashes in its name.")
+            raise ConfigError(
+                f"A block called {name!r} cannot be saved. Use letters, digits, dots and dashes in its name."
+            )
         if isinstance(block, ModelBlock):
             about, own_arrays, own_texts = contents(block.model, inside=place)  # type: ignore[arg-type]
             blocks[name] = {"kind": block.kind, "model": about}
@@ -210,8 +220,7 @@ def read_compiled(folder: Folder, said: Said, prefix: str, vocabulary: Vocabular
     start = said.number("start", whole=True)
     if start >= len(nodes) - 1:
         raise folder.damaged(f"its start {start} is not a context")
-    signposts = folder.array(prefix + "signposts", np.uint32, length=-(-len(words) // SIGNPOST))
-    return Compiled(words, nodes, leaves, levels, start, signposts=signposts)
+    return Compiled(words, nodes, leaves, levels, start)
 
 
 def frequencies(folder: Folder, name: str, length: int) -> np.ndarray:

@@ -8,6 +8,7 @@ recombine hypotheses whose rows are equal. Everything else here is built on thes
 from __future__ import annotations
 
 import abc
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -124,6 +125,12 @@ class LanguageModel(abc.ABC):
 
         return perplexity(self, text)
 
+    def save(self, target: str | os.PathLike[str], *, card: str = "", overwrite: bool = False) -> None:
+        """Write a model folder, which `modlm.load` opens; `card` says in Markdown what the model is."""
+        from modlm.model.folder import save
+
+        save(self, target, card=card, overwrite=overwrite)
+
     # ---- next words ----------------------------------------------------------------------------------------------
 
     def window(self, context: str | Sequence[str], *, start: bool = True) -> Ids:
@@ -150,7 +157,9 @@ class LanguageModel(abc.ABC):
         names, probs_BK, weights_BK = self.shares(np.repeat(window, len(best), axis=0), best)
         shares_BK = normalised(probs_BK * weights_BK)
         return [
-            Prediction(self.vocabulary.word(int(word)), float(row[word]), dict(zip(names, shares.tolist(), strict=True)))
+            Prediction(
+                self.vocabulary.word(int(word)), float(row[word]), dict(zip(names, shares.tolist(), strict=True))
+            )
             for word, shares in zip(best, shares_BK, strict=True)
         ]
 

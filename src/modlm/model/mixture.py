@@ -29,7 +29,9 @@ class Mixture(LanguageModel):
         self.layout = ColumnLayout(self.blocks)
         weights = mixer.weights(np.zeros((1, self.layout.features))).shape[1]
         if weights != len(self.layout):
-            raise ConfigError(f"The mixer has {weights} weights for {len(self.layout)} columns ({', '.join(self.layout.names)}).")
+            raise ConfigError(
+                f"The mixer has {weights} weights for {len(self.layout)} columns ({', '.join(self.layout.names)})."
+            )
         self.context_length = max(block.context_length for block in blocks.values())
 
     def rows(self, ids: Ids) -> Rows:

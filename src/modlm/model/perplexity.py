@@ -125,4 +125,3 @@ def perplexity(model: LanguageModel, text: Any) -> Perplexity:
     seconds = time.perf_counter() - begun
     words = predictions - sentences
     return Perplexity(known_total, unknown_total, sentences, words, unknown, impossible, seconds)
-

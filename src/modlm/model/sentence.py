@@ -18,16 +18,16 @@ class SentenceScorer:
     def __init__(self, vocabulary: Vocabulary, compiled: Compiled) -> None:
         from modlm.model.sentence_kernels import handle_of, score_sentence
 
-        arrays = (*vocabulary.kernel_tables(), *compiled.arrays)
+        words, nodes, leaves = compiled.arrays
+        arrays = (*vocabulary.kernel_tables(), words, compiled.start_nodes, nodes, leaves)
         self._arrays = [np.ascontiguousarray(array) for array in arrays]
         self._handle = handle_of(*self._arrays)
         self._kernel = score_sentence
         self._wide = compiled.dtype == np.float64
-        self._start = compiled.start
 
     def __call__(self, sentence: str) -> float:
         data = (sentence + _TAIL).encode(errors="surrogatepass")  # half a character is part of an unknown word
-        score: float = self._kernel(self._handle, data, len(data) - PADDING, self._wide, self._start, END)
+        score: float = self._kernel(self._handle, data, len(data) - PADDING, self._wide, END)
         if score > 0:
             raise VocabularyError(
                 "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. Leave them out."

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from modlm.arrays import Bytes, Ids, Ints, kernel
 from modlm.counts.search_kernels import NOT_FOUND
 from modlm.model.compiled import leaf_type, node_type
-from modlm.model.compiled_kernels import Records, longest, probability_of, resting_place
+from modlm.model.compiled_kernels import Records, follower, probability_of
 from modlm.text.text_kernels import Table, is_space, scan_word, word_id
 
 RESERVED_NAME = 1.0  # what the kernel answers, where logarithms are never above 0, when `<s>` or `</s>` stands in it
@@ -41,50 +41,74 @@ def handle_of(*arrays: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def walk_sentence(
-    data: Bytes, size: int, blob: Bytes, offsets: Ints, table: Table,
-    words: Ids, signposts: Ids, nodes: Records, leaves: Records, state: np.uint64, end: np.uint32,
-) -> float:  # fmt: skip
-    """log P of the words of data[:size] and the end of the sentence."""
-    total, product = 0.0, 1.0
-    position = 0
+def read_sentence(data: Bytes, size: int, blob: Bytes, offsets: Ints, table: Table, end: int, out: Ids) -> int:
+    """The ids of the words of data[:size] and of the sentence end; their number, or -1 when a boundary stands in it."""
+    position, wrote = 0, 0
     while True:
         while position < size and is_space(data[position]):
             position += 1
-        word = end
-        if position < size:
-            stop, hashed = scan_word(data, position)
-            found = word_id(data, position, stop, hashed, blob, offsets, table, True)
-            if found < 0:
-                return RESERVED_NAME
-            word, position = np.uint32(found), stop
-            finished = False
-        else:
-            finished = True
-        node, weight = longest(words, signposts, nodes, state, word)
-        product *= weight * probability_of(nodes, leaves, node)
-        if product < TINY:  # one logarithm for many words; a probability of 0 ends here as -inf
-            total += np.log(product)
-            product = 1.0
-        if finished:
-            return total + np.log(product)
-        state = resting_place(nodes, leaves, node)
+        if position >= size:
+            out[wrote] = end
+            return wrote + 1
+        stop, hashed = scan_word(data, position)
+        word = word_id(data, position, stop, hashed, blob, offsets, table, True)
+        if word < 0:
+            return -1
+        out[wrote] = word
+        wrote += 1
+        position = stop
 
 
 @kernel
-def score_sentence(handle: np.ndarray, data: Bytes, size: int, wide: bool, start: int, end: int) -> float:
-    """`walk_sentence` over the arrays of a handle: blob, offsets, table, words, signposts, nodes, leaves."""
+def walk_sentence(
+    data: Bytes, size: int, blob: Bytes, offsets: Ints, table: Table,
+    words: Ids, nodes: Records, leaves: Records, start_nodes: Ids, end: int,
+) -> float:  # fmt: skip
+    """log P of the words of data[:size] and the end of the sentence.
+
+    Goes order by order over the whole sentence: whether an n-gram is there depends only on the one before it, an order
+    lower. So the searches of one order do not wait for one another, as those of neighbouring words would.
+    """
+    ids = np.empty(size // 2 + 2, np.uint32)
+    length = read_sentence(data, size, blob, offsets, table, end, ids)
+    if length < 0:
+        return RESERVED_NAME
+    order = len(start_nodes) - 1
+    found_NT = np.empty((order + 1, length + 1), np.uint32)  # found_NT[n, t + 1]: the n-gram that ends in word t, or 0
+    for t in range(length):
+        found_NT[1, t + 1] = ids[t] + 1
+    for n in range(1, order + 1):
+        found_NT[n, 0] = start_nodes[n]
+    for n in range(2, order + 1):
+        for t in range(length):
+            context = np.uint64(found_NT[n - 1, t])
+            found_NT[n, t + 1] = follower(words, nodes, context, ids[t]) if context != NOT_FOUND else NOT_FOUND
+    total, product = 0.0, 1.0
+    for t in range(length):
+        n = order
+        while found_NT[n, t + 1] == 0:
+            n -= 1
+            context = np.uint64(found_NT[n, t])
+            product *= nodes[context].backoff if context != NOT_FOUND else 1.0
+        product *= probability_of(nodes, leaves, np.uint64(found_NT[n, t + 1]))
+        if product < TINY:  # one logarithm for many words; a probability of 0 ends here as -inf
+            total += np.log(product)
+            product = 1.0
+    return total + np.log(product)
+
+
+@kernel
+def score_sentence(handle: np.ndarray, data: Bytes, size: int, wide: bool, end: int) -> float:
+    """`walk_sentence` over the arrays of a handle: blob, offsets, table, words, start nodes, nodes, leaves."""
     blob = carray(pointer(handle[0]), (np.int64(handle[1]),), np.uint8)
     offsets = carray(pointer(handle[2]), (np.int64(handle[3]),), np.int64)
     table = carray(pointer(handle[4]), (np.int64(handle[5]),), np.uint64)
     words = carray(pointer(handle[6]), (np.int64(handle[7]),), np.uint32)
-    signposts = carray(pointer(handle[8]), (np.int64(handle[9]),), np.uint32)
-    state = np.uint64(start) if start > 0 else NOT_FOUND
-    last = np.uint32(end)
+    start_nodes = carray(pointer(handle[8]), (np.int64(handle[9]),), np.uint32)
     if wide:
         nodes = carray(pointer(handle[10]), (np.int64(handle[11]),), WIDE_NODE)
         leaves = carray(pointer(handle[12]), (np.int64(handle[13]),), WIDE_LEAF)
-        return walk_sentence(data, size, blob, offsets, table, words, signposts, nodes, leaves, state, last)
+        return walk_sentence(data, size, blob, offsets, table, words, nodes, leaves, start_nodes, end)
     narrow_nodes = carray(pointer(handle[10]), (np.int64(handle[11]),), NODE)
     narrow_leaves = carray(pointer(handle[12]), (np.int64(handle[13]),), LEAF)
-    return walk_sentence(data, size, blob, offsets, table, words, signposts, narrow_nodes, narrow_leaves, state, last)
+    return walk_sentence(data, size, blob, offsets, table, words, narrow_nodes, narrow_leaves, start_nodes, end)

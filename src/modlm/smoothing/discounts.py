@@ -38,7 +38,10 @@ def three_discounts(n: Ints) -> tuple[Floats, str]:
     if not replaced:
         return table, ""
     found = ", ".join(f"n{r} = {n[r]}" for r in (1, 2, 3, 4))
-    return table, f"the counts of counts ({found}) do not determine all discounts; defaults are used: {', '.join(replaced)}"
+    return (
+        table,
+        f"the counts of counts ({found}) do not determine all discounts; defaults are used: {', '.join(replaced)}",
+    )
 
 
 KATZ = 5  # counts above this are trusted as they are

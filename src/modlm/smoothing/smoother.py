@@ -86,7 +86,14 @@ class Estimates:
 
         total, followers, kept = np.empty((3, high - low))
         context_sums(
-            self.counts.trie.first, self.counts.frequencies, self.discounts[order - 1], low, high, total, followers, kept
+            self.counts.trie.first,
+            self.counts.frequencies,
+            self.discounts[order - 1],
+            low,
+            high,
+            total,
+            followers,
+            kept,
         )
         return OrderSums(total, followers, kept, self.fallback(total, followers, kept))
 
@@ -94,7 +101,9 @@ class Estimates:
         """The family's fallback, and 1 where the context was never seen or has no mass left."""
         seen = kept > 0
         one = np.ones_like(total)
-        safe = self.smoother.fallback(np.where(seen, total, one), np.where(seen, followers, one), np.where(seen, kept, one))
+        safe = self.smoother.fallback(
+            np.where(seen, total, one), np.where(seen, followers, one), np.where(seen, kept, one)
+        )
         return np.where(seen, np.clip(safe, 0.0, 1.0), one)
 
 
@@ -121,11 +130,15 @@ def given_discounts(discounts: Sequence[Sequence[float]], order: int) -> tuple[F
     if any(np.ndim(row) != 1 for row in discounts):
         raise ConfigError(f"discounts must hold for each order a list such as [0.5, 1.0, 1.5], but are {discounts!r}.")
     if len(discounts) not in (1, order):
-        raise ConfigError(f"discounts must be one list, or one for each of the {order} orders, but has {len(discounts)}.")
+        raise ConfigError(
+            f"discounts must be one list, or one for each of the {order} orders, but has {len(discounts)}."
+        )
     for row in discounts:
         for r, value in enumerate(row, start=1):
             if not 0 <= value < r:
-                raise ConfigError(f"The discount of a count of {r} must be at least 0 and less than {r}, but is {value}.")
+                raise ConfigError(
+                    f"The discount of a count of {r} must be at least 0 and less than {r}, but is {value}."
+                )
         if not row:
             raise ConfigError("discounts must not be empty; give for example 0.5,1.0,1.5.")
     rows = list(discounts) * (order if len(discounts) == 1 else 1)
