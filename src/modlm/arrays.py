@@ -45,6 +45,13 @@ def kernel(function: F) -> F:
     return cast("F", numba.njit(nogil=True, cache=True, error_model="numpy")(function))
 
 
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """What kernels call as a function and the function given here writes as LLVM code."""
+    from numba.extending import intrinsic as numba_intrinsic
+
+    return numba_intrinsic(function)
+
+
 def threads(asked: int | None = None) -> int:
     """How many threads to use: what was asked for, else MODLM_THREADS, else every core this process may use."""
     if asked is not None:

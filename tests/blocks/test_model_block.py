@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -30,7 +32,7 @@ def windows_and_words(block: ModelBlock, ids: np.ndarray, length: int) -> tuple[
     """Every prediction of a text as a window and a word."""
     starts = np.append(np.flatnonzero(ids == block.vocabulary.start), len(ids))
     windows, words = [], []
-    for begin, end in zip(starts, starts[1:], strict=False):
+    for begin, end in pairwise(starts):
         windows.append(sliding_windows(ids[begin:end], length)[1:])
         words.append(ids[begin + 1 : end])
     return np.concatenate(windows), np.concatenate(words)
@@ -56,9 +58,7 @@ def test_shared_words_keep_their_probability_and_the_rest_is_shared_equally(mode
         assert column[word] == pytest.approx(left / 3)
 
 
-@pytest.mark.parametrize(
-    "words", [["a"], ["x", "y"], ["a", "b", "c", "d", "e", "f", "g", "h"], ["q"] + list("hgfedcba")]
-)
+@pytest.mark.parametrize("words", [["a"], ["x", "y"], ["a", "b", "c", "d", "e", "f", "g", "h"], list("qhgfedcba")])
 def test_the_column_is_proper_over_any_vocabulary(model: LanguageModel, words: list[str]) -> None:
     vocabulary = Vocabulary.from_words(words)
     block = ModelBlock(model, vocabulary)

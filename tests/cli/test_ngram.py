@@ -93,7 +93,6 @@ def test_packed_text_and_standard_input_give_the_same_model(
 
 
 def test_the_disk_engine_gives_the_same_model(ok: Modlm, files: Files, tmp_path: Path) -> None:
-    pytest.importorskip("duckdb", reason="the disk engine needs duckdb (extra: scale)")
     ok("ngram", files.train, "-o", tmp_path / "m", "--order", 3, "--memory", "200MB")
     assert same_model(tmp_path / "m", files.model)
 

@@ -32,7 +32,7 @@ def test_help_lists_every_command_and_imports_nothing_heavy() -> None:
 import sys
 from modlm.cli.app import run
 assert run(["--help"]) == 0
-heavy = {"numpy", "numba", "llvmlite", "duckdb", "torch", "pyarrow"} & set(sys.modules)
+heavy = {"numpy", "numba", "llvmlite", "torch"} & set(sys.modules)
 assert not heavy, heavy
 """
     done = call(code=code)
@@ -105,7 +105,7 @@ def test_signals_while_counting_leave_nothing_behind(tmp_path: Path, number: sig
     place = tmp_path / "work"
     place.mkdir()
     os.mkfifo(tmp_path / "endless")
-    options = ["--memory", "100MB"] if number == signal.SIGINT and _has_duckdb() else []
+    options = ["--memory", "100MB"] if number == signal.SIGINT else []
     process = subprocess.Popen(
         [*COMMAND, "ngram", str(tmp_path / "endless"), "-o", str(place / "m"), *options],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**environment(), "TMPDIR": str(place)},
@@ -131,8 +131,3 @@ def test_signals_while_counting_leave_nothing_behind(tmp_path: Path, number: sig
         assert err == "modlm: interrupted; nothing was written\n"
     assert list(place.iterdir()) == []
 
-
-def _has_duckdb() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("duckdb") is not None

@@ -1,7 +1,7 @@
 """Every block: columns that sum to one after any context, rows that are entries of them, features that are numbers.
 
-The builders are made from the tables of families, so a new member is tested on arrival; a new kind of block that a model
-folder can hold needs a builder here.
+The builders are made from the tables of families, so a new member is tested on arrival; a new kind of block that a
+model folder can hold needs a builder here.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ def check(mixture: Mixture, text: list[str]) -> None:
 
 def test_every_mixer_of_the_table_is_tested() -> None:
     assert set(BUILDERS) == set(MIXERS)
-    assert all(member.kind == name for name, member in MIXERS.items())
+    blocks = mixture_of(counts_of(["a"]), "static", "absolute", ("uniform",), model=False).blocks
+    assert all(BUILDERS[name](blocks, "absolute").kind == name for name in MIXERS)
 
 
 @pytest.mark.parametrize("mixer", MIXERS)

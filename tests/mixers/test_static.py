@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_every_step_raises_the_likelihood_and_weights_stay_weights(probs_TK: Flo
     weights, history = expectation_maximisation(probs_TK, steps=30)
     assert weights.sum() == pytest.approx(1)
     assert weights.min() >= 0
-    assert all(later >= earlier - 1e-12 for earlier, later in zip(history, history[1:], strict=False))
+    assert all(later >= earlier - 1e-12 for earlier, later in pairwise(history))
 
 
 @given(PROBABILITIES.filter(lambda table: (table > 1e-6).any(axis=1).any()), st.integers(1, 8))

@@ -47,6 +47,8 @@ def damage(path: Path, levels: list[int], rng: np.random.Generator) -> None:
     if path.stem in ("first", "nodes") and rng.random() < 0.8:
         kept = [level for level in levels if level < len(array)] + [len(array) - 1]
         array[kept] = before[kept]
+    if array.tobytes() == before.tobytes():
+        numbers[len(numbers) // 2] ^= 1
     np.save(path, array)
 
 

@@ -64,7 +64,7 @@ def test_cutting_a_text_for_threads_and_lanes_changes_nothing(
     model = model_of(TEXT, order=4)
     ids = flat_ids(model, SENTENCES * 5)
     expected = model.word_probs(ids)
-    monkeypatch.setattr("modlm.model.compiled.ONE_THREAD", 1)
+    monkeypatch.setattr("modlm.model.compiled.PART", 1)
     monkeypatch.setattr("modlm.model.compiled.LANES", lanes)
     assert np.array_equal(model.compiled.score(ids, workers=threads), expected)
 
@@ -190,7 +190,7 @@ def test_the_compiled_arrays_hold_the_oracles_probabilities_and_backoffs() -> No
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_distributions_fill_an_array_that_is_given(dtype: type) -> None:
     model = model_of(TEXT, order=3, dtype=dtype)
-    out_BJ = np.empty((2, len(model.vocabulary)), dtype=dtype)
+    out_BJ: np.ndarray = np.empty((2, len(model.vocabulary)), dtype=dtype)
     states = np.concatenate((model.start(), model.state_after(model.window("a b"))))
     assert model.distributions(states, out_BJ) is out_BJ
     assert np.array_equal(out_BJ, model.distributions(states))

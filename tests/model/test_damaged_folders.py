@@ -1,4 +1,4 @@
-"""Folders edited by chance or malice: an error of ours or a model that works, never a crash, a hang or anything else."""
+"""Folders edited by chance or malice: our error or a model that works, never a crash or a hang."""
 
 from __future__ import annotations
 
@@ -51,11 +51,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: place / name for name in models}
 
 
-ODD = st.sampled_from(
+ODD: st.SearchStrategy[Any] = st.sampled_from(
     [
         None, True, False, 0, 1, 2, 3, 7, 12, 13, -1, 2**31, 2**32, 2**63, 10**400, 0.5, -0.5, 1.5, 1e308, float("nan"),
-        float("inf"), "", "a", "ngram", "uniform", "once", "mixture", "static", "heuristic", "absolute", "../x", "\ud800",
-        [], [0], [1], [0, 1], [0.5], [[0.5]], [[]], ["uniform"], {}, {"kind": "uniform"}, {"a": 1}, [[[[[[[[]]]]]]]],
+        float("inf"), "", "a", "ngram", "uniform", "once", "mixture", "static", "heuristic", "absolute", "../x",
+        "\ud800", [], [0], [1], [0, 1], [0.5], [[0.5]], [[]], ["uniform"], {}, {"kind": "uniform"}, {"a": 1},
+        [[[[[[[]]]]]]],
     ]
 )  # fmt: skip
 

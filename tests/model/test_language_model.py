@@ -110,7 +110,7 @@ def test_boundaries_within_a_sentence_are_an_error(model: LanguageModel, sentenc
         lambda: model.explain(sentence),
     ]
     for ask in asked:
-        with pytest.raises(ModlmError, match="</?s>"):
+        with pytest.raises(ModlmError, match=r"</?s>"):
             ask()
 
 

@@ -13,7 +13,7 @@ import pytest
 from modlm.arrays import Bools
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
-from modlm.model.compiled import Compiled, compile_estimates
+from modlm.model.compiled import Compiled, Unpacked, compile_estimates
 from modlm.model.ngram_lm import NgramLM
 from modlm.model.pruning import (
     PruningReport,
@@ -254,26 +254,26 @@ def test_the_last_threshold_holds_for_the_longer_orders() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_links_that_a_damaged_file_made_wild_neither_crash_nor_hang(seed: int) -> None:
-    compiled = model_of(TEXT, order=4).compiled
+    compiled = model_of(TEXT, order=4).compiled.unpacked()
     trie, rng = compiled.trie, np.random.default_rng(seed)
     wild = rng.random(len(trie)) < 0.3
     suffix = np.where(wild, rng.integers(0, 2**32, len(trie), np.uint32), trie.suffix)
     first = trie.first.copy()
     first[-20:] = rng.integers(0, 2**32, 20, np.uint32)
-    damaged = Compiled(Trie(trie.words, first, suffix, trie.levels), compiled.probs, compiled.backoffs, compiled.start)
+    damaged = Unpacked(Trie(trie.words, first, suffix, trie.levels), compiled.probs, compiled.backoffs, compiled.start)
     keep = worth_keeping(damaged, 1e-3)
     restore_backoffs(damaged)
     assert len(keep) == len(trie)
 
 
-def mask_of(compiled: Compiled, wanted: Callable[[Gram], bool]) -> Bools:
+def mask_of(compiled: Unpacked, wanted: Callable[[Gram], bool]) -> Bools:
     """The root, all unigrams, and the longer n-grams that are wanted."""
     grams = [tuple(gram) for n in range(2, compiled.trie.order + 1) for gram in compiled.trie.ngrams(n).tolist()]
     return np.array([True] * compiled.trie.levels[2] + [wanted(gram) for gram in grams])
 
 
 def test_suffixes_lead_to_the_longest_ngram_that_is_left() -> None:
-    compiled = model_of(["a b c d", "b c d"], order=4).compiled
+    compiled = model_of(["a b c d", "b c d"], order=4).compiled.unpacked()
     start = compiled.vocab_size
     smaller = keep_nodes(compiled, mask_of(compiled, lambda gram: gram[0] == start or len(gram) == 2)).trie
     for order in (3, 4):  # <s> a b, <s> a b c and so on: their suffixes of 2 words are there, those of 3 are not
@@ -284,13 +284,13 @@ def test_suffixes_lead_to_the_longest_ngram_that_is_left() -> None:
 
 
 def test_a_kept_ngram_without_its_context_is_our_own_mistake() -> None:
-    compiled = model_of(TEXT, order=3).compiled
+    compiled = model_of(TEXT, order=3).compiled.unpacked()
     with pytest.raises(AssertionError, match="context"):
         keep_nodes(compiled, mask_of(compiled, lambda gram: len(gram) == 3))
 
 
 def test_keeping_everything_changes_nothing() -> None:
-    compiled = model_of(TEXT, order=4).compiled
+    compiled = model_of(TEXT, order=4).compiled.unpacked()
     same = keep_nodes(compiled, np.ones(len(compiled.trie), bool))
     assert (same.trie.levels, same.start) == (compiled.trie.levels, compiled.start)
     for one, other in zip(same.arrays, compiled.arrays, strict=True):

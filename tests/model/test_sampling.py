@@ -157,7 +157,7 @@ def test_the_same_seed_draws_the_same_sentence(model: NgramLM) -> None:
 def test_temperature_zero_walks_along_the_most_probable_words(model: NgramLM) -> None:
     words: list[str] = []
     while len(words) < 9:
-        best = [p.word for p in model.next_words(words, k=2) if p.word != "<unk>"][0]
+        best = next(p.word for p in model.next_words(words, k=2) if p.word != "<unk>")
         if best == "</s>":
             break
         words.append(best)

@@ -7,5 +7,6 @@ from modlm.blocks.ngram import NgramBlock
 CONSTANT_BLOCKS = {"uniform": UniformBlock, "unknown": UnknownBlock}
 
 __all__ = [
-    "CONSTANT_BLOCKS", "NOTHING", "Block", "ColumnLayout", "NgramBlock", "Parts", "Rows", "UniformBlock", "UnknownBlock",
+    "CONSTANT_BLOCKS", "NOTHING", "Block", "ColumnLayout", "NgramBlock", "Parts", "Rows", "UniformBlock",
+    "UnknownBlock",
 ]  # fmt: skip

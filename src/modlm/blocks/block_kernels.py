@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids, kernel
+from modlm.arrays import Floats, Ids, int64, kernel
 
 
 @kernel
@@ -21,11 +21,11 @@ def column_along(
     """P_n of each word of a walk: uniform where the context was not seen, 0 where the word was not seen after it."""
     last = len(discounts) - 1
     for t in range(len(contexts_T)):
-        context = np.int64(contexts_T[t])
+        context = int64(contexts_T[t])
         if not seen(context, base, kept):
             out[t] = 1.0 / vocab_size
             continue
-        r = np.int64(frequencies[nodes_T[t]]) if nodes_T[t] != 0 else 0
+        r = int64(frequencies[nodes_T[t]]) if nodes_T[t] != 0 else 0
         out[t] = (r - discounts[min(r, last)]) / kept[context - base] if r > 0 else 0.0
 
 
@@ -35,7 +35,7 @@ def features_along(
 ) -> None:  # fmt: skip
     """seen, log total, log followers (, log kept); zeros where the context was not seen."""
     for t in range(len(contexts_T)):
-        context = np.int64(contexts_T[t])
+        context = int64(contexts_T[t])
         if not seen(context, base, kept):
             out_TF[t, :] = 0.0
             continue
@@ -55,12 +55,12 @@ def column_after(
     """P_n of every word after each context."""
     last = len(discounts) - 1
     for i in range(len(contexts_B)):
-        context = np.int64(contexts_B[i])
+        context = int64(contexts_B[i])
         if not seen(context, base, kept):
             out_BJ[i, :] = 1.0 / out_BJ.shape[1]
             continue
         out_BJ[i, :] = 0.0
-        for node in range(np.int64(first[context]), min(np.int64(first[context + 1]), len(words))):
-            r = np.int64(frequencies[node])
+        for node in range(int64(first[context]), min(int64(first[context + 1]), len(words))):
+            r = int64(frequencies[node])
             if r > 0 and words[node] < out_BJ.shape[1]:
                 out_BJ[i, words[node]] = (r - discounts[min(r, last)]) / kept[context - base]

@@ -1,8 +1,8 @@
 """Another language model as one column, over our vocabulary.
 
-Where the vocabularies differ, words that both have keep the other model's probability. What is left of its mass (its own
-unknown word and all words that we do not have) is shared equally by our `<unk>` and the words of ours that it does not
-know. So the column is proper whatever the other model was trained on.
+Where the vocabularies differ, words that both have keep the other model's probability. What is left of its mass (its
+own unknown word and all words that we do not have) is shared equally by our `<unk>` and the words of ours that it does
+not know. So the column is proper whatever the other model was trained on.
 """
 
 from __future__ import annotations
@@ -62,10 +62,8 @@ class ModelBlock:
 
     def rows(self, ids: Ids) -> Rows:
         """The other model's probability of each word."""
-        if self.same and not (ids == NOTHING).any():
-            probs = self.model.word_probs(ids)
-        else:
-            probs = self._along(ids)
+        whole = self.same and not (ids == NOTHING).any()
+        probs = self.model.word_probs(ids) if whole else self._along(ids)
         return Rows(probs[:, None], np.zeros((len(ids), 0)))
 
     def _along(self, ids: Ids) -> Floats:

@@ -40,8 +40,8 @@ class NgramBlock:
         for n in range(1, order + 1):
             layer, sums = self.counts.layer(n), self.estimates.sums(n)
             column_along(
-                contexts_TN[:, n - 1], nodes_TN[:, n - 1], layer.low, layer.frequencies, self.estimates.discounts[n - 1],
-                sums.kept, vocab_size, probs_TK[:, n - 1],
+                contexts_TN[:, n - 1], nodes_TN[:, n - 1], layer.low, layer.frequencies,
+                self.estimates.discounts[n - 1], sums.kept, vocab_size, probs_TK[:, n - 1],
             )  # fmt: skip
         features_TF = self._features(contexts_TN)
         outside = ids >= vocab_size

@@ -1,8 +1,8 @@
 """Finding a word among the followers of a context: halve the range down to 64 words, then compare those at once.
 
-The comparison is written as vector code for LLVM (which maps it to whatever the processor has), because the compiler does
-not find it by itself. Most contexts have at most 64 followers, so most searches are one comparison without any branch that
-depends on the data. Numbers are unsigned throughout: that spares numba's test for negative indices.
+The comparison is written as vector code for LLVM (which maps it to whatever the processor has), because the compiler
+does not find it by itself. Most contexts have at most 64 followers, so most searches are one comparison without any
+branch that depends on the data. Numbers are unsigned throughout: that spares numba's test for negative indices.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from modlm.arrays import Ids, kernel
+from modlm.arrays import Ids, intrinsic, kernel
 
 ONE, NOT_FOUND = np.uint64(1), np.uint64(0)
 WIDTH = np.uint64(64)

@@ -1,8 +1,8 @@
 """The compiled form of an n-gram model: for each n-gram its whole probability, for each context its backoff.
 
-It is what an ARPA file holds. Every query is then a search, and everything that made the probability (columns, heuristic
-weights) has been multiplied out; `compile_estimates` does that from smoothed counts, `pruning` takes n-grams out of it,
-`from_arpa` reads one that somebody else made.
+It is what an ARPA file holds. Every query is then a search, and everything that made the probability (columns,
+heuristic weights) has been multiplied out; `compile_estimates` does that from smoothed counts, `pruning` takes n-grams
+out of it, `from_arpa` reads one that somebody else made.
 """
 
 from __future__ import annotations
@@ -222,7 +222,8 @@ def compile_estimates(
     """Multiply out the fallback recursion, from the unigrams up.
 
     `lowest` is the distribution that unigrams fall back to. `prune` holds a threshold for each order: n-grams whose raw
-    count is at most that get no mass of their own (their context's backoff takes it); removing their nodes is `pruning`'s job.
+    count is at most that get no mass of their own (their context's backoff takes it); removing their nodes is
+    `pruning`'s job.
     """
     from modlm.model.compiled_kernels import interpolate, pruned_sums
 

@@ -1,16 +1,18 @@
 """Kernels of the compiled n-gram form: estimate it, walk texts through it, write out whole distributions.
 
 A query looks for the word among the followers of the longest context, then of ever shorter ones, multiplying the
-backoffs on the way; a node found knows its own suffixes, so nothing is searched twice. Probabilities are kept plain, not
-as logarithms: a distribution is then copying and scaling, and scoring takes one logarithm a word at the end.
+backoffs on the way; a node found knows its own suffixes, so nothing is searched twice. Probabilities are kept plain,
+not as logarithms: a distribution is then copying and scaling, and scoring takes one logarithm a word at the end.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import AnyFloats, Floats, Ids, Ints, kernel
+from modlm.arrays import AnyFloats, Floats, Ids, Ints, int64, kernel
 from modlm.counts.search_kernels import NOT_FOUND, ONE, WIDTH, among, find, prefetch
 
 Records = NDArray[np.void]
@@ -33,26 +35,27 @@ def interpolate(
         alpha, mass = fallback[context - low], kept[context - low]
         nodes[context].backoff = alpha
         scale = (1.0 - alpha) / mass if mass > 0 else 0.0
-        first, end = np.int64(nodes[context].first), np.int64(nodes[context + 1].first)
+        first, end = int64(nodes[context].first), int64(nodes[context + 1].first)
         for node in range(max(first, base), min(end, base + len(own))):
-            r = np.int64(counts[node])
+            r = int64(counts[node])
             part = 0.0
             if r > 0 and raw[node] > threshold:
                 part = (r - discounts[min(r, last)]) * scale
-            below = np.int64(own[node - base].suffix)
+            below = int64(own[node - base].suffix)
             own[node - base].prob = part + alpha * (nodes[below].prob if below < len(nodes) else 0.0)
 
 
 @kernel
 def pruned_sums(
-    first: Ids, counts: np.ndarray, raw: np.ndarray, threshold: int, discounts: Floats, low: int, high: int, kept: Floats
+    first: Ids, counts: np.ndarray, raw: np.ndarray, threshold: int, discounts: Floats, low: int, high: int,
+    kept: Floats,
 ) -> None:  # fmt: skip
     """What the followers of each context keep, not counting those that will be pruned."""
     last = len(discounts) - 1
     for context in range(low, high):
         total = 0.0
-        for node in range(np.int64(first[context]), min(np.int64(first[context + 1]), len(counts))):
-            r = np.int64(counts[node])
+        for node in range(int64(first[context]), min(int64(first[context + 1]), len(counts))):
+            r = int64(counts[node])
             if r > 0 and raw[node] > threshold:
                 total += r - discounts[min(r, last)]
         kept[context - low] = total
@@ -76,7 +79,8 @@ def shorter(nodes: Records, context: np.uint64) -> np.uint64:
 def probability_of(nodes: Records, leaves: Records, node: np.uint64) -> float:
     """The probability of an n-gram of any order."""
     inner = np.uint64(len(nodes) - 1)
-    return nodes[node].prob if node < inner else leaves[node - inner].prob
+    prob: float = nodes[node].prob if node < inner else leaves[node - inner].prob
+    return prob
 
 
 @kernel
@@ -113,10 +117,11 @@ def score_text(
 ) -> None:  # fmt: skip
     """P of every word of a text, 1 at each `<s>`; the stretches between `lanes` are walked side by side.
 
-    Walking one sentence to its end would wait for memory at every step. So each round takes every lane one search further,
-    in passes over the lanes, and each pass asks for the memory that the next one will read: where the followers of each
-    context lie; halving of the long ranges, all lanes together; the comparison of what is left; what was found. In a small
-    model, whose nodes are in the cache anyway, the last two passes are one.
+    Walking one sentence to its end would wait for memory at every step. So each round takes every lane one search
+    further, in passes over the lanes, and each pass asks for the memory that the next one will read: where the
+    followers of each context lie; halving of the long ranges, all lanes together; the comparison of what is left; what
+    was found. In a small model, whose nodes are in the cache anyway, the last two passes are one. As in `advance`, an
+    id above that of `<s>` empties the context.
     """
     place, stop = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.uint64)
     context, weight = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.float64)
@@ -125,6 +130,7 @@ def score_text(
     total, inner = np.uint64(len(words)), np.uint64(len(nodes) - 1)
     large = len(nodes) > CACHED
     active = np.uint64(0)
+    lane: Any
     for lane in range(len(lanes) - 1):
         if lanes[lane] < lanes[lane + 1]:
             place[active], stop[active] = lanes[lane], lanes[lane + 1]
@@ -173,23 +179,25 @@ def score_text(
         lane = NOT_FOUND
         while lane < active:
             t = place[lane]
-            if word[lane] != start:
+            if word[lane] < start:
                 node = low[lane]
                 if not large:
                     node = among(words, node, size[lane], word[lane]) if size[lane] != NOT_FOUND else NOT_FOUND
                 if node == NOT_FOUND:
                     here = context[lane]
-                    weight[lane] *= nodes[here].backoff
-                    here = shorter(nodes, here)
-                    prefetch(nodes, here)
-                    context[lane] = here
-                    lane += ONE
-                    continue
+                    if here != NOT_FOUND:
+                        weight[lane] *= nodes[here].backoff
+                        here = shorter(nodes, here)
+                        prefetch(nodes, here)
+                        context[lane] = here
+                        lane += ONE
+                        continue
+                    node = np.uint64(word[lane]) + ONE  # its place, even if a damaged file has another word there
                 out[t] = weight[lane] * probability_of(nodes, leaves, node)
                 context[lane], weight[lane] = resting_place(nodes, leaves, node), 1.0
             else:
                 out[t] = 1.0
-                context[lane] = start_state
+                context[lane] = start_state if word[lane] == start else 0
             t += ONE
             place[lane] = t
             if t < stop[lane]:
@@ -209,8 +217,8 @@ def advance(
 ) -> None:  # fmt: skip
     """P of one word after each state, the n-gram it was found as, and the states after it.
 
-    `<s>` begins a sentence anew, NOTHING empties the context; neither has a probability to speak of (1). Whatever is not
-    a state counts as the empty context.
+    `<s>` begins a sentence anew, NOTHING empties the context; neither has a probability to speak of (1). Whatever is
+    not a state counts as the empty context.
     """
     for i in range(len(states)):
         word = next_words[i]
@@ -243,7 +251,7 @@ def distribution(
     for i in range(depth - 1, -1, -1):
         context = chain[i]
         scale = out.dtype.type(weight[i])
-        for node in range(nodes[context].first, min(np.int64(nodes[context + ONE].first), len(words))):
+        for node in range(nodes[context].first, min(int64(nodes[context + ONE].first), len(words))):
             word = words[np.uint64(node)]
             if word < len(out):
                 out[word] = scale * probability_of(nodes, leaves, np.uint64(node))

@@ -1,4 +1,4 @@
-"""Models on disk: a folder with `model.json`, the vocabulary, and the arrays of each block, all memory-mapped on opening.
+"""Models on disk: a folder with `model.json`, the vocabulary, and the arrays of each block, all mapped on opening.
 
 `docs/formats.md` specifies it. Nothing is executed or unpickled; what a folder says is checked before it is used.
 """
@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,8 @@ def _lines(vocabulary: Vocabulary) -> bytes:
 
 def default_card(model: LanguageModel) -> str:
     """A card for a model about which nothing more was said."""
-    return f"# {type(model).__name__}\n\n{len(model.vocabulary):,} words; looks at {model.context_length} words of context.\n"
+    title, words = type(model).__name__, len(model.vocabulary)
+    return f"# {title}\n\n{words:,} words; looks at {model.context_length} words of context.\n"
 
 
 # ---- opening ---------------------------------------------------------------------------------------------------------
@@ -206,7 +208,7 @@ class Said:
 def read_compiled(folder: Folder, said: Said, prefix: str, vocabulary: Vocabulary) -> Compiled:
     """The compiled form under a prefix, with levels that fit its arrays."""
     levels = said.numbers("levels", whole=True)
-    proper = len(levels) >= 3 and levels[:2] == (0, 1) and all(a <= b for a, b in zip(levels, levels[1:], strict=False))
+    proper = len(levels) >= 3 and levels[:2] == (0, 1) and all(a <= b for a, b in pairwise(levels))
     if not proper or len(levels) > MAX_ORDER + 2 or levels[2] != len(vocabulary) + 2:
         raise folder.damaged("its levels do not fit its vocabulary")
     words = folder.array(prefix + "words", np.uint32, length=levels[-1])

@@ -1,8 +1,8 @@
 """What every language model can do, ours or foreign, and the conveniences that follow from it.
 
 A model supplies five things, all in bulk: `word_probs` along a text, `start`, `advance` and `distributions` for states,
-and its `vocabulary`. States are arrays with one row for each hypothesis; equal rows mean equal futures, so a decoder may
-recombine hypotheses whose rows are equal. Everything else here is built on these.
+and its `vocabulary`. States are arrays with one row for each hypothesis; equal rows mean equal futures, so a decoder
+may recombine hypotheses whose rows are equal. Everything else here is built on these.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class LanguageModel(abc.ABC):
         ids = self.vocabulary.encode(sentence)
         if ((ids == END) | (ids == self.vocabulary.start)).any():
             raise VocabularyError(
-                "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. Leave them out."
+                "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. "
+                "Leave them out."
             )
         return np.concatenate((np.array([self.vocabulary.start], np.uint32), ids, np.array([END], np.uint32)))
 
@@ -120,7 +121,7 @@ class LanguageModel(abc.ABC):
         return np.add.reduceat(self.log_probs(corpus.ids), corpus.starts[:-1])
 
     def perplexity(self, text: Any) -> Perplexity:
-        """Perplexity of a text (a path, sentences or a Corpus) with what it counted; `float()` of it is the perplexity."""
+        """Perplexity of a text (a path, sentences or a Corpus) with what it counted; `float()` of it is the number."""
         from modlm.model.perplexity import perplexity
 
         return perplexity(self, text)
@@ -152,8 +153,8 @@ class LanguageModel(abc.ABC):
         window = self.window(context, start=start)
         row = self.distributions(self.state_after(window))[0]
         k = min(k, len(row))
-        best = np.argpartition(-row, k - 1)[:k] if k < len(row) else np.arange(len(row))
-        best = best[np.lexsort((best, -row[best]))].astype(np.uint32)
+        among = np.argpartition(-row, k - 1)[:k] if k < len(row) else np.arange(len(row))
+        best = among[np.lexsort((among, -row[among]))].astype(np.uint32)
         names, probs_BK, weights_BK = self.shares(np.repeat(window, len(best), axis=0), best)
         shares_BK = normalised(probs_BK * weights_BK)
         return [

@@ -1,8 +1,8 @@
 """`NgramLM`: an n-gram language model, from text to queries.
 
-It is the mixture of its orders under heuristic weights, multiplied out into the compiled form, which answers every query.
-The counts stay with it (unless it was pruned or came from an ARPA file), so `as_mixture` can show the columns again and
-text can be added later.
+It is the mixture of its orders under heuristic weights, multiplied out into the compiled form, which answers every
+query. The counts stay with it (unless it was pruned or came from an ARPA file), so `as_mixture` can show the columns
+again and text can be added later.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class NgramLM(LanguageModel):
 
     @property
     def counts(self) -> Counts | None:
-        """The counts that it was estimated from, if they stayed with it; those of a model folder are read when asked for."""
+        """The counts that it was estimated from, if they stayed with it; those of a folder are read when asked for."""
         if callable(self._counts):
             self._counts = self._counts()
         return self._counts
@@ -192,13 +192,13 @@ class NgramLM(LanguageModel):
         """The same model as columns and heuristic weights."""
         if self._mixture is None:
             raise ModlmError(
-                "This model has only its compiled form (it was pruned, or read from an ARPA file), so its columns cannot be "
-                "shown. Train it without pruning to keep its counts."
+                "This model has only its compiled form (it was pruned, or read from an ARPA file), so its columns "
+                "cannot be shown. Train it without pruning to keep its counts."
             )
         return self._mixture
 
     def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
-        """Columns and weights of a word after each window; those of a foreign model, all on the longest n-gram found."""
+        """Columns and weights of a word after each window; a foreign model's are all on the longest n-gram found."""
         states = self.state_after(windows_BC)
         if self.settings is not None and not self.settings.prune_entropy:
             return self._decomposed(states, words_B, self.settings.extra)
@@ -279,7 +279,8 @@ class NgramLM(LanguageModel):
 
 
 def _rebuild(
-    vocabulary: Vocabulary, compiled: Compiled, counts: Counts | None, settings: NgramSettings | None, notes: tuple[str, ...]
+    vocabulary: Vocabulary, compiled: Compiled, counts: Counts | None, settings: NgramSettings | None,
+    notes: tuple[str, ...],
 ) -> NgramLM:  # fmt: skip
     return NgramLM(vocabulary, compiled, counts=counts, settings=settings, notes=notes)
 

@@ -48,8 +48,8 @@ def adjusted(probs_J: AnyFloats, sampling: Sampling) -> Floats:
     if not sampling.unknown and probs[UNKNOWN] < probs.sum():
         probs[UNKNOWN] = 0.0
     if sampling.temperature == 0:
-        best = int(np.argmax(probs))
-        return np.eye(1, len(probs), best)[0]
+        certain: Floats = np.eye(1, len(probs), int(np.argmax(probs)))[0]
+        return certain
     if sampling.temperature != 1:
         with np.errstate(divide="ignore"):
             logs = np.log(probs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from modlm.errors import VocabularyError
@@ -22,14 +24,15 @@ class SentenceScorer:
         arrays = (*vocabulary.kernel_tables(), words, compiled.start_nodes, nodes, leaves)
         self._arrays = [np.ascontiguousarray(array) for array in arrays]
         self._handle = handle_of(*self._arrays)
-        self._kernel = score_sentence
+        self._kernel: Callable[..., float] = score_sentence  # takes bytes as an array of them
         self._wide = compiled.dtype == np.float64
 
     def __call__(self, sentence: str) -> float:
         data = (sentence + _TAIL).encode(errors="surrogatepass")  # half a character is part of an unknown word
-        score: float = self._kernel(self._handle, data, len(data) - PADDING, self._wide, END)
+        score = self._kernel(self._handle, data, len(data) - PADDING, self._wide, END)
         if score > 0:
             raise VocabularyError(
-                "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. Leave them out."
+                "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. "
+                "Leave them out."
             )
         return score

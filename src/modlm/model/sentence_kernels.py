@@ -1,7 +1,7 @@
 """One sentence, bytes to logarithm, in one call.
 
-A call into compiled code costs about as much as scoring a word for every array it is given, so the model's arrays come as
-one row of addresses and lengths (`handle`) and are looked at in place. Whoever holds a handle holds the arrays.
+A call into compiled code costs about as much as scoring a word for every array it is given, so the model's arrays come
+as one row of addresses and lengths (`handle`) and are looked at in place. Whoever holds a handle holds the arrays.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.np.numpy_support import carray
 
-from modlm.arrays import Bytes, Ids, Ints, kernel
+from modlm.arrays import Bytes, Ids, Ints, int64, intrinsic, kernel
 from modlm.counts.search_kernels import NOT_FOUND
 from modlm.model.compiled import leaf_type, node_type
 from modlm.model.compiled_kernels import Records, follower, probability_of
@@ -80,9 +79,11 @@ def walk_sentence(
     for n in range(1, order + 1):
         found_NT[n, 0] = start_nodes[n]
     for n in range(2, order + 1):
+        limit = np.uint64(len(words) if n == order else len(nodes) - 1)  # a damaged file may lead elsewhere
         for t in range(length):
             context = np.uint64(found_NT[n - 1, t])
-            found_NT[n, t + 1] = follower(words, nodes, context, ids[t]) if context != NOT_FOUND else NOT_FOUND
+            node = follower(words, nodes, context, ids[t]) if context != NOT_FOUND else NOT_FOUND
+            found_NT[n, t + 1] = node if node < limit else NOT_FOUND
     total, product = 0.0, 1.0
     for t in range(length):
         n = order
@@ -94,21 +95,21 @@ def walk_sentence(
         if product < TINY:  # one logarithm for many words; a probability of 0 ends here as -inf
             total += np.log(product)
             product = 1.0
-    return total + np.log(product)
+    return float(total + np.log(product))
 
 
 @kernel
 def score_sentence(handle: np.ndarray, data: Bytes, size: int, wide: bool, end: int) -> float:
     """`walk_sentence` over the arrays of a handle: blob, offsets, table, words, start nodes, nodes, leaves."""
-    blob = carray(pointer(handle[0]), (np.int64(handle[1]),), np.uint8)
-    offsets = carray(pointer(handle[2]), (np.int64(handle[3]),), np.int64)
-    table = carray(pointer(handle[4]), (np.int64(handle[5]),), np.uint64)
-    words = carray(pointer(handle[6]), (np.int64(handle[7]),), np.uint32)
-    start_nodes = carray(pointer(handle[8]), (np.int64(handle[9]),), np.uint32)
+    blob = carray(pointer(handle[0]), (int64(handle[1]),), np.uint8)
+    offsets = carray(pointer(handle[2]), (int64(handle[3]),), np.int64)
+    table = carray(pointer(handle[4]), (int64(handle[5]),), np.uint64)
+    words = carray(pointer(handle[6]), (int64(handle[7]),), np.uint32)
+    start_nodes = carray(pointer(handle[8]), (int64(handle[9]),), np.uint32)
     if wide:
-        nodes = carray(pointer(handle[10]), (np.int64(handle[11]),), WIDE_NODE)
-        leaves = carray(pointer(handle[12]), (np.int64(handle[13]),), WIDE_LEAF)
+        nodes = carray(pointer(handle[10]), (int64(handle[11]),), WIDE_NODE)
+        leaves = carray(pointer(handle[12]), (int64(handle[13]),), WIDE_LEAF)
         return walk_sentence(data, size, blob, offsets, table, words, nodes, leaves, start_nodes, end)
-    narrow_nodes = carray(pointer(handle[10]), (np.int64(handle[11]),), NODE)
-    narrow_leaves = carray(pointer(handle[12]), (np.int64(handle[13]),), LEAF)
+    narrow_nodes = carray(pointer(handle[10]), (int64(handle[11]),), NODE)
+    narrow_leaves = carray(pointer(handle[12]), (int64(handle[13]),), LEAF)
     return walk_sentence(data, size, blob, offsets, table, words, narrow_nodes, narrow_leaves, start_nodes, end)

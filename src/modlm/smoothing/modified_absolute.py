@@ -12,7 +12,7 @@ from modlm.smoothing.discounts import three_discounts
 
 @dataclass(frozen=True)
 class ModifiedAbsolute(Absolute):
-    """P_ND of frequencies with three discounts for each order; Chen and Goodman's discounts without Kneser-Ney counts."""
+    """P_ND of frequencies with three discounts for each order: Chen and Goodman's, without Kneser-Ney counts."""
 
     name: ClassVar[str] = "modified-absolute"
     largest: ClassVar[int] = 4

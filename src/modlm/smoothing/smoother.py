@@ -1,7 +1,7 @@
 """What a smoothing family is, and what it makes of counts.
 
-A family says three things: which counts it reads (frequencies, or Kneser-Ney's continuation counts), what it takes from a
-count of r (its discounts, one table per order), and how much of a context's weight falls through to the next shorter
+A family says three things: which counts it reads (frequencies, or Kneser-Ney's continuation counts), what it takes from
+a count of r (its discounts, one table per order), and how much of a context's weight falls through to the next shorter
 context (alpha in the paper's Eq. 3, beta in Eq. 4). Everything else is common to all:
 
     column     P_n(w | c) = (r - discount(r)) / kept(c)         kept(c) = the sum of that over the followers of c

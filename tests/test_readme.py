@@ -1,0 +1,40 @@
+"""The examples of README and docs run, and give what they show."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+from modlm.cli.app import main
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_python_session_gives_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    session = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert session is not None
+    assert session[1].count(">>> ") <= 8
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
+    runner.run(parser.get_doctest(session[1], {}, "README.md", "README.md", 0))
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def test_every_command_that_the_readme_names_exists(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for command in sorted(set(re.findall(r"^modlm ([a-z]+) ", text, re.MULTILINE))):
+        with pytest.raises(SystemExit) as ended:
+            main([command, "--help"])
+        assert ended.value.code == 0, command
+        assert "Usage" in capsys.readouterr().out
+
+
+def test_the_tree_names_every_folder_of_the_package() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for folder in (ROOT / "src" / "modlm").iterdir():
+        if folder.is_dir() and any(folder.glob("*.py")):
+            assert f"  {folder.name}/" in text, folder.name
