@@ -130,4 +130,3 @@ def test_signals_while_counting_leave_nothing_behind(tmp_path: Path, number: sig
     if number == signal.SIGINT:
         assert err == "modlm: interrupted; nothing was written\n"
     assert list(place.iterdir()) == []
-

@@ -70,7 +70,7 @@ def test_every_kind_of_array_survives(tmp_path: Path, dtype: str, shape: tuple[i
     array = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
     for written in (array, array.astype(array.dtype.newbyteorder(">")), np.asfortranarray(array)):
         write_npy(tmp_path / "a.npy", written)
-        found = open_npy(tmp_path / "a.npy", dtype=dtype, shape=shape)
+        found = open_npy(tmp_path / "a.npy", dtype=np.dtype(dtype), shape=shape)
         assert found.dtype == np.dtype(dtype) and np.array_equal(found, array)
 
 
@@ -159,8 +159,11 @@ DAMAGE = {
     "empty array file": (cut("words.npy", 0), "words.npy: it has 0 bytes"),
     "absurd size": (record("bytes", 10**30), "words.npy: it has 156 bytes"),
     "unknown dtype": (record("dtype", "|O"), "its dtype is '|O'"),
-    "dtype that is a list": (record("dtype", [["a", "<u4"]]), "its dtype is"),
-    "wrong dtype": (record("dtype", "<f4"), "its header says .*, but a <f4 array"),
+    "dtype that is a list": (record("dtype", ["<u4"]), "its dtype is"),
+    "record of unknown dtype": (record("dtype", [["a", "<u4"], ["b", "|O"]]), "its dtype is"),
+    "record with a name twice": (record("dtype", [["a", "<u4"], ["a", "<u4"]]), "its dtype is"),
+    "record where numbers are": (record("dtype", [["a", "<u4"]]), "its header says .*, but a .*'a', '<u4'.* array"),
+    "wrong dtype": (record("dtype", "<f4"), "its header says .*, but a float32 array"),
     "wrong shape": (record("shape", [6]), "its header says"),
     "negative shape": (record("shape", [-7]), "its shape is"),
     "true as a length": (record("shape", [True]), "its shape is"),

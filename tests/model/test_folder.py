@@ -130,7 +130,7 @@ def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_readable_without_us(tmp_path: Path) -> None:
-    modlm.save(model_of(["a b"], order=2), tmp_path / "model", card="# Two words\n")
+    model_of(["a b"], order=2).save(tmp_path / "model", card="# Two words\n")
     assert (tmp_path / "model" / "vocabulary.txt").read_text() == "<unk>\n</s>\na\nb\n"
     assert (tmp_path / "model" / "card.md").read_text() == "# Two words\n"
     assert np.load(tmp_path / "model" / "columns" / "ngram" / "words.npy", allow_pickle=False).dtype == np.uint32
