@@ -45,6 +45,13 @@ def kernel(function: F) -> F:
     return cast("F", numba.njit(nogil=True, cache=True, error_model="numpy")(function))
 
 
+def inlined(function: F) -> F:
+    """A kernel that is compiled into those that call it: for what runs at every word."""
+    import numba
+
+    return cast("F", numba.njit(nogil=True, cache=True, error_model="numpy", forceinline=True)(function))
+
+
 def intrinsic(function: Callable[..., Any]) -> Any:
     """What kernels call as a function and the function given here writes as LLVM code."""
     from numba.extending import intrinsic as numba_intrinsic

@@ -13,7 +13,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from modlm.arrays import Ids, intrinsic, kernel
+from modlm.arrays import Ids, inlined, intrinsic, kernel
 
 ONE, NOT_FOUND = np.uint64(1), np.uint64(0)
 WIDTH = np.uint64(64)
@@ -66,7 +66,7 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     return types.void(array, types.uint64), generate
 
 
-@kernel
+@inlined
 def among(words: Ids, low: np.uint64, size: np.uint64, word: np.uint32) -> np.uint64:
     """The place of a word in words[low:low+size], or 0; the size is 1 to 64."""
     if low + WIDTH <= np.uint64(len(words)):

@@ -25,7 +25,8 @@ from modlm.smoothing.smoother import Estimates
 Records = NDArray[np.void]
 
 CHUNK = 1 << 18  # contexts estimated at a time: three temporary floats each
-LANES = 128  # stretches of a text walked side by side in each thread
+LANES = 256  # stretches of a text walked side by side in each thread, at most
+LANE = 512  # words of a stretch, at least: at the end of a text some lanes are through before others
 PART = 1 << 15  # words that one thread takes at a time, if there are so many
 
 
@@ -170,10 +171,11 @@ class Compiled:
         out = np.empty(len(ids))
         most = 4 * threads(workers) if threads(workers) > 1 else 1  # small parts, so that a busy core holds up little
         parts = max(1, min(most, len(ids) // PART))
-        cuts = self._cuts(ids, parts * LANES)
+        lanes = int(np.clip(len(ids) // parts // LANE, 1, LANES))
+        cuts = self._cuts(ids, parts * lanes)
         tasks = [
-            partial(score_text, *self.arrays, ids, self.vocab_size, self.start, cuts[at : at + LANES + 1], out)
-            for at in range(0, parts * LANES, LANES)
+            partial(score_text, *self.arrays, ids, self.vocab_size, self.start, cuts[at : at + lanes + 1], out)
+            for at in range(0, parts * lanes, lanes)
         ]
         in_parallel(tasks, workers=workers)
         return out

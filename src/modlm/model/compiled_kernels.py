@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import AnyFloats, Floats, Ids, Ints, int64, kernel
+from modlm.arrays import AnyFloats, Floats, Ids, Ints, inlined, int64, kernel
 from modlm.counts.search_kernels import NOT_FOUND, ONE, WIDTH, among, find, prefetch
 
 Records = NDArray[np.void]
@@ -68,14 +68,14 @@ def follower(words: Ids, nodes: Records, context: np.uint64, word: np.uint32) ->
     return find(words, low, high, word) if low < high else NOT_FOUND
 
 
-@kernel
+@inlined
 def shorter(nodes: Records, context: np.uint64) -> np.uint64:
     """The context one step down, always a smaller node."""
     below = np.uint64(nodes[context].suffix)
     return below if below < context else NOT_FOUND
 
 
-@kernel
+@inlined
 def probability_of(nodes: Records, leaves: Records, node: np.uint64) -> float:
     """The probability of an n-gram of any order."""
     inner = np.uint64(len(nodes) - 1)
@@ -83,7 +83,7 @@ def probability_of(nodes: Records, leaves: Records, node: np.uint64) -> float:
     return prob
 
 
-@kernel
+@inlined
 def resting_place(nodes: Records, leaves: Records, node: np.uint64) -> np.uint64:
     """The longest suffix of an n-gram, itself included, that tells anything about what follows: the state after it.
 

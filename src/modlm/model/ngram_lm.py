@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from modlm.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel
+from modlm.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, threads
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.config import choose
@@ -30,7 +30,8 @@ from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
 
 DEFAULT_SMOOTHING = "modified-kneser-ney"
-STRETCH = 2048  # sentences of a batch that one thread takes at a time
+STRETCH = 8192  # sentences of a batch that one thread takes at a time, at most
+SMALL = 512  # sentences below which a second thread does not pay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +241,8 @@ class NgramLM(LanguageModel):
             out[low:high] = np.add.reduceat(log_probs, corpus.starts[:-1])
 
         try:
-            in_parallel([partial(work, *part) for part in even_ranges(len(sentences), -(-len(sentences) // STRETCH))])
+            parts = max(-(-len(sentences) // STRETCH), threads() if len(sentences) >= SMALL else 1)
+            in_parallel([partial(work, *part) for part in even_ranges(len(sentences), parts)])
         except InputError:
             return super().score_batch(sentences)  # names the sentence by its place among all
         return out
