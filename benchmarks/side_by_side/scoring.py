@@ -124,7 +124,7 @@ def kernel(shop: Workshop) -> None:
     """`Compiled.score` on ids beside `kenlm_benchmark -q` at equal threads."""
     shop.models("ptb", "newswire")
     for model, text in cases(shop):
-        # Not the repeated text: walked in many stretches at once, its copies would keep the caches warm for one another.
+        # Not the repeated text: walked in many stretches at once, its copies would warm the caches for one another.
         _kernel_case(shop, model, "ptb.test" if text == "ptb.test.many" else text)
 
 
