@@ -139,6 +139,7 @@ def main(given: Sequence[str] | None = None) -> int:
         findings, date=date, command=own_command(words), commands=commands, machine=machine, quick=asked.quick
     )
     out = asked.out or REPORTS / f"{date}-against-kenlm.md"
+    out.parent.mkdir(parents=True, exist_ok=True)
     with new_file(out) as target:
         target.write_text(page, encoding="utf-8")
     if asked.json is not None:
