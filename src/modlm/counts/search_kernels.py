@@ -16,26 +16,33 @@ from numba.core import cgutils, types
 from modlm.arrays import Ids, inlined, intrinsic, kernel
 
 ONE, NOT_FOUND = np.uint64(1), np.uint64(0)
-WIDTH = np.uint64(64)
+WIDTH, NARROW = np.uint64(64), np.uint64(16)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@intrinsic
-def equal_words(typing_context: Any, words: Any, low: Any, word: Any) -> Any:
-    """A 64-bit mask: bit i is set where words[low + i] is the word. All 64 places must be inside the array."""
+def _comparison(width: int) -> Any:
+    """A 64-bit mask: bit i is set where words[low + i] is the word. All `width` places must be inside the array."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        number, vector = ir.IntType(32), ir.VectorType(ir.IntType(32), 64)
-        place = builder.bitcast(builder.gep(array.data, [arguments[1]]), vector.as_pointer())
-        loaded = builder.load(place)
-        loaded.align = 4
-        undefined = ir.Constant(vector, ir.Undefined)
-        single = builder.insert_element(undefined, arguments[2], number(0))
-        wanted = builder.shuffle_vector(single, undefined, ir.Constant(vector, [0] * 64))
-        return builder.bitcast(builder.icmp_unsigned("==", loaded, wanted), ir.IntType(64))
+    @intrinsic
+    def equal_words(typing_context: Any, words: Any, low: Any, word: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            number, vector = ir.IntType(32), ir.VectorType(ir.IntType(32), width)
+            place = builder.bitcast(builder.gep(array.data, [arguments[1]]), vector.as_pointer())
+            loaded = builder.load(place)
+            loaded.align = 4
+            undefined = ir.Constant(vector, ir.Undefined)
+            single = builder.insert_element(undefined, arguments[2], number(0))
+            wanted = builder.shuffle_vector(single, undefined, ir.Constant(vector, [0] * width))
+            mask = builder.bitcast(builder.icmp_unsigned("==", loaded, wanted), ir.IntType(width))
+            return mask if width == 64 else builder.zext(mask, ir.IntType(64))
 
-    return types.uint64(words, types.uint64, types.uint32), generate
+        return types.uint64(words, types.uint64, types.uint32), generate
+
+    return equal_words
+
+
+equal_in_16, equal_in_64 = _comparison(16), _comparison(64)
 
 
 @intrinsic
@@ -70,7 +77,10 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 def among(words: Ids, low: np.uint64, size: np.uint64, word: np.uint32) -> np.uint64:
     """The place of a word in words[low:low+size], or 0; the size is 1 to 64."""
     if low + WIDTH <= np.uint64(len(words)):
-        mask = equal_words(words, low, word) & (ALL >> (WIDTH - size))
+        if size <= NARROW:  # one or two cache lines instead of five
+            mask = equal_in_16(words, low, word) & (ALL >> (WIDTH - size))
+        else:
+            mask = equal_in_64(words, low, word) & (ALL >> (WIDTH - size))
         return low + lowest_bit(mask) if mask != NOT_FOUND else NOT_FOUND
     for i in range(size):
         if words[low + np.uint64(i)] == word:
