@@ -20,14 +20,14 @@ import numpy as np
 from modlm.arrays import Floats, Ids
 from modlm.blocks.block import NOTHING
 from modlm.errors import InputError, require
-from modlm.model.language_model import LanguageModel, States
+from modlm.model.language_model import States, WindowModel
 from modlm.text.vocabulary import END, UNKNOWN, UNKNOWN_NAME, Vocabulary
 
 CACHED = 4096  # contexts whose left-over mass is remembered
 LN10 = float(np.log(10.0))
 
 
-class KenlmModel(LanguageModel):
+class KenlmModel(WindowModel):
     """P(w | c) of a KenLM file over a given vocabulary. A state is the window of words before."""
 
     def __init__(self, path: str | os.PathLike[str], vocabulary: Vocabulary) -> None:
@@ -73,27 +73,13 @@ class KenlmModel(LanguageModel):
 
     # ---- states --------------------------------------------------------------------------------------------------
 
-    def start(self, count: int = 1) -> States:
-        """Windows that hold `<s>` alone."""
-        windows_BC = np.full((count, self.window_length), NOTHING, dtype=np.uint32)
-        windows_BC[:, -1] = self.vocabulary.start
-        return windows_BC
-
-    def state_after(self, windows_BC: Ids) -> States:
-        """The windows, cut or filled up to the length that KenLM looks at."""
-        length = self.window_length
-        missing = np.full((len(windows_BC), max(0, length - windows_BC.shape[1])), NOTHING, dtype=np.uint32)
-        return np.concatenate((missing, windows_BC[:, -length:]), axis=1)
-
     def advance(self, states: States, words: Ids) -> tuple[States, Floats]:
         """The windows one word further, and the natural logarithm of its probability."""
         log_probs = np.zeros(len(states))
         for place, (window, word) in enumerate(zip(states.tolist(), words.tolist(), strict=True)):
             if word < len(self.vocabulary):
                 log_probs[place] = self._log_prob(window, word)
-        moved = np.concatenate((states[:, 1:], words[:, None]), axis=1)
-        moved[words == self.vocabulary.start] = self.start()[0]
-        return moved, log_probs
+        return self.moved(states, words), log_probs
 
     def _log_prob(self, window: list[int], word: int) -> float:
         before = self._context(window)

@@ -193,6 +193,28 @@ class LanguageModel(abc.ABC):
         yield from sample_words(self, sampling or Sampling(), context=context, rng=rng or np.random.default_rng())
 
 
+class WindowModel(LanguageModel):
+    """A language model whose states are the windows of words that it looks at."""
+
+    def start(self, count: int = 1) -> States:
+        """Windows that hold `<s>` alone."""
+        windows_BC = np.full((count, self.window_length), NOTHING, dtype=np.uint32)
+        windows_BC[:, -1] = self.vocabulary.start
+        return windows_BC
+
+    def state_after(self, windows_BC: Ids) -> States:
+        """The windows, cut or filled up to the length that the model looks at."""
+        length = self.window_length
+        missing = np.full((len(windows_BC), max(0, length - windows_BC.shape[1])), NOTHING, dtype=np.uint32)
+        return np.concatenate((missing, windows_BC[:, -length:]), axis=1)
+
+    def moved(self, states: States, words: Ids) -> States:
+        """The windows one word further; `<s>` begins a sentence anew."""
+        windows_BC = np.concatenate((states[:, 1:], words[:, None]), axis=1)
+        windows_BC[words == self.vocabulary.start] = self.start()[0]
+        return windows_BC
+
+
 def sliding_windows(ids: Ids, length: int) -> Ids:
     """For each position of one sentence, the `length` words before it, filled up at the left with NOTHING."""
     padded = np.concatenate((np.full(length, NOTHING, dtype=np.uint32), ids))

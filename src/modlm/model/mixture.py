@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import NOTHING, Block, ColumnLayout, Rows, flattened
+from modlm.blocks.block import Block, ColumnLayout, Rows, flattened
 from modlm.errors import ConfigError
 from modlm.mixers.mixer import Mixer
-from modlm.model.language_model import LanguageModel, States
+from modlm.model.language_model import States, WindowModel
 from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 16  # positions whose rows are in memory at a time
 WINDOWS = 64  # contexts whose J by K columns are in memory at a time
 
 
-class Mixture(LanguageModel):
+class Mixture(WindowModel):
     """Any columns, any weights. A state is the window of words that the columns look at."""
 
     def __init__(self, vocabulary: Vocabulary, blocks: Mapping[str, Block], mixer: Mixer) -> None:
@@ -56,27 +56,13 @@ class Mixture(LanguageModel):
         out[ids == self.vocabulary.start] = 1.0
         return out
 
-    def start(self, count: int = 1) -> States:
-        """Windows that hold `<s>` alone."""
-        windows_BC = np.full((count, self.window_length), NOTHING, dtype=np.uint32)
-        windows_BC[:, -1] = self.vocabulary.start
-        return windows_BC
-
-    def state_after(self, windows_BC: Ids) -> States:
-        """The windows, cut or filled up to the length that the columns look at."""
-        length = self.window_length
-        missing = np.full((len(windows_BC), max(0, length - windows_BC.shape[1])), NOTHING, dtype=np.uint32)
-        return np.concatenate((missing, windows_BC[:, -length:]), axis=1)
-
     def advance(self, states: States, words: Ids) -> tuple[States, Floats]:
         """The windows one word further, and the logarithm of its probability."""
         _, probs_BK, weights_BK = self.shares(states, words)
         with np.errstate(divide="ignore"):
             log_probs = np.log((probs_BK * weights_BK).sum(axis=1))
         log_probs[words == self.vocabulary.start] = 0.0
-        moved = np.concatenate((states[:, 1:], words[:, None]), axis=1)
-        moved[words == self.vocabulary.start] = self.start()[0]
-        return moved, log_probs
+        return self.moved(states, words), log_probs
 
     def distributions(self, states: States) -> Floats:
         """D times lambda, the whole product."""

@@ -79,11 +79,6 @@ class NgramLM(LanguageModel):
         return self._counts
 
     @property
-    def has_counts(self) -> bool:
-        """Whether the counts stayed with it."""
-        return self._counts is not None
-
-    @property
     def order(self) -> int:
         """The highest order."""
         return self.compiled.order
