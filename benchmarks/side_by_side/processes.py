@@ -50,6 +50,7 @@ class Shell:
         written = self.folder / stdout if stdout else output
         wrapped = [sys.executable, "-S", "-E", LAUNCHER, report, given, written, errors, *command]
         environment = os.environ | {"MODLM_PROGRESS": "0"} | ({"MODLM_THREADS": str(threads)} if threads else {})
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # pip leaves modules compiled; so must an editable install
         subprocess.run(wrapped, cwd=self.folder, env=environment, check=True)
         found = json.loads(report.read_text())
         said = errors.read_text(errors="replace")

@@ -8,9 +8,11 @@ them, which keeps `modlm --help` fast.
 
 from __future__ import annotations
 
+import functools
 import os
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -70,17 +72,35 @@ def threads(asked: int | None = None) -> int:
 
 
 def in_parallel(tasks: Sequence[Callable[[], T]], *, workers: int | None = None) -> list[T]:
-    """The results of the tasks, in order; tasks run on threads, so they should spend their time in kernels."""
+    """The results of the tasks, in order; tasks run on threads, so they should spend their time in kernels.
+
+    A task that asks for more threads itself gets none: its own tasks run one after the other.
+    """
     count = min(threads(workers), len(tasks))
-    if count <= 1:
+    if count <= 1 or threading.current_thread().name.startswith(WORKER):
         return [task() for task in tasks]
-    with ThreadPoolExecutor(count) as pool:
-        futures = [pool.submit(task) for task in tasks]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:  # Ctrl-C too: tasks that have not begun need not
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    pool = _pool(count)
+    futures = [pool.submit(task) for task in tasks]
+    try:
+        return [future.result() for future in futures]
+    except BaseException:  # Ctrl-C too: tasks that have not begun need not, those that run must end
+        for future in futures:
+            future.cancel()
+        wait(futures)
+        raise
+
+
+WORKER = "modlm-worker"
+
+
+@functools.cache
+def _pool(count: int) -> ThreadPoolExecutor:
+    """Threads that wait for work; starting them anew for each call would cost more than a small batch of sentences."""
+    return ThreadPoolExecutor(count, thread_name_prefix=WORKER)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not live on in a forked process
 
 
 def even_ranges(total: int, parts: int) -> list[tuple[int, int]]:
