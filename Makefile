@@ -5,12 +5,12 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check format bench clean
+.PHONY: help demo test test-long check format bench bench-neural clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.package  ## train every n-gram family on text that Python carries; table, predictions, HTML report
+demo: $(VENV)/.package  ## n-gram, neural, interpolated and hybrid models on text that Python carries; table, HTML report
 	$(BIN)/modlm demo
 
 test: $(VENV)/.dev  ## all tests but the long ones
@@ -32,20 +32,25 @@ format: $(VENV)/.dev  ## format the code and fix what lint can fix
 bench: $(VENV)/.dev  ## speed and size beside KenLM; ARGS="--help" shows how to name texts and KenLM's binaries
 	$(BIN)/python benchmarks/against_kenlm.py $(ARGS)
 
+bench-neural: $(VENV)/.dev  ## training and evaluation speed of the nets, as ratios; ARGS="--help" shows how to name texts
+	$(BIN)/python benchmarks/train.py $(ARGS)
+	$(BIN)/python benchmarks/infer.py $(ARGS)
+
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .numba_cache dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# One environment in two steps, so that the demo installs no more than a user would.
+# One environment in two steps, so that the demo installs no more than a user would. Where PyPI's torch brings CUDA along
+# and a small one is wanted: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make demo
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "modlm needs Python 3.11 or later; name one with: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.package: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[neural]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[dev,scale]'
+	$(INSTALL) --editable '.[dev,scale,neural]'
 	@touch $@ $(VENV)/.package

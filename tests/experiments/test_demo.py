@@ -9,7 +9,9 @@ import pytest
 
 import modlm
 from modlm.errors import OutputError
-from modlm.experiments.demo import run_demo
+from modlm.experiments import demo
+from modlm.experiments.demo import SENTENCE, run_demo
+from modlm.experiments.demo_nets import HYBRID, NETS
 from modlm.experiments.demo_text import DemoText
 from modlm.smoothing import SMOOTHERS
 
@@ -25,11 +27,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_demo_trains_every_family_and_saves_the_best(place: Path) -> None:
+def test_the_demo_trains_every_family_and_every_kind_and_saves_the_best(place: Path) -> None:
     said: list[str] = []
     result = run_demo(place, say=said.append, text=TEXT)
     labels = [row.label for row in result.rows]
-    assert set(SMOOTHERS) <= set(labels) and any("static" in label for label in labels)
+    assert {*SMOOTHERS, *NETS} <= set(labels) and any("static" in label for label in labels)
+    assert [row.label for row in result.kinds] == ["modified-kneser-ney", *NETS]
+    assert result.explained.label == HYBRID
+    assert [step.word for step in result.explanation] == [*SENTENCE.split(), "</s>"]
+    assert all(sum(step.shares.values()) == pytest.approx(1) for step in result.explanation)
     assert result.best.valid == min(row.valid for row in result.rows)
     assert all(any(line.startswith(label) for line in said) for label in labels)
     best = modlm.load(place / "model")
@@ -38,8 +44,22 @@ def test_the_demo_trains_every_family_and_saves_the_best(place: Path) -> None:
     assert all(label in page for label in labels) and "<svg" in page and "return true if" in page
     assert sorted(path.name for path in place.iterdir()) == ["model", "report.html", "text"]
 
+    assert "Where the probabilities of a sentence come from" in page
+
     again = run_demo(place, say=said.append, text=TEXT)  # an earlier demo may be replaced
     assert [row.test for row in again.rows] == [row.test for row in result.rows]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_without_torch_the_demo_says_what_is_missing_and_does_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "nets_can_be_trained", lambda: False)
+    said: list[str] = []
+    result = run_demo(tmp_path / "demo", say=said.append, text=TEXT)
+    assert any("modlm[neural]" in line for line in said)
+    assert [row.label for row in result.kinds] == ["modified-kneser-ney"]
+    assert result.explained is result.best
 
 
 def test_a_folder_that_is_no_demo_is_left_alone(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from modlm.arrays import Floats, Ids
 
 NOTHING = 0xFFFFFFFF  # fills windows that are longer than the text before them
+UNLIMITED = 1 << 30  # the context length of what looks at all of a sentence
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import AnyFloats, Floats, Ids
-from modlm.blocks.block import NOTHING, Parts, Rows
+from modlm.blocks.block import NOTHING, Block, Parts, Rows, flattened
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
 
 BATCH = 256  # contexts whose whole distributions are in memory at a time
@@ -82,6 +82,16 @@ class ModelBlock:
             probs[places] = columns_BJ[np.arange(len(places)), ids[places]]
         return probs
 
+    def rows_after(self, windows_BC: Ids, words_B: Ids) -> Rows:
+        """The row of D for a word after each window."""
+        probs = np.ones(len(words_B))
+        asked = np.flatnonzero(words_B < len(self.vocabulary))
+        for begin in range(0, len(asked), BATCH):
+            places = asked[begin : begin + BATCH]
+            columns_BJK, _ = self.after(windows_BC[places])
+            probs[places] = columns_BJK[np.arange(len(places)), words_B[places], 0]
+        return Rows(probs[:, None], np.zeros((len(words_B), 0)))
+
     def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
         """The column after each window."""
         theirs = np.where(windows_BC == NOTHING, NOTHING, self._theirs[np.minimum(windows_BC, len(self.vocabulary))])
@@ -103,12 +113,30 @@ class ModelBlock:
 
 
 def windows_before(ids: Ids, places: NDArray[np.int64], length: int, start: int) -> Ids:
-    """The words before each place of a text, back to its `<s>` or NOTHING, filled up at the left with NOTHING."""
-    windows = np.full((len(places), length), NOTHING, dtype=np.uint32)
+    """The words before each place of a text, back to its `<s>` or NOTHING, filled up at the left with NOTHING.
+
+    Windows are as long as the longest that there is, at most `length`.
+    """
+    columns = list[NDArray[np.uint32]]()
     open_ = np.ones(len(places), dtype=bool)
-    for back in range(1, length + 1):
-        at = places - back
-        word = np.where(open_ & (at >= 0), ids[np.maximum(at, 0)], NOTHING)
-        windows[:, length - back] = word
+    while len(columns) < length and open_.any():
+        at = places - len(columns) - 1
+        word = np.where(open_ & (at >= 0), ids[np.maximum(at, 0)], NOTHING).astype(np.uint32)
+        columns.append(word)
         open_ &= (word != NOTHING) & (word != start)
-    return windows
+    return np.stack(columns[::-1], axis=1) if columns else np.zeros((len(places), 0), dtype=np.uint32)
+
+
+def rows_after(block: Block, windows_BC: Ids, words_B: Ids) -> Rows:
+    """The row of D for a word after each window, and the features of the window."""
+    if isinstance(block, ModelBlock):
+        return block.rows_after(windows_BC, words_B)
+    step = windows_BC.shape[1] + 2
+    rows = block.rows(flattened(windows_BC, words_B))
+    return Rows(rows.probs_TK[step - 1 :: step], rows.features_TF[step - 1 :: step])
+
+
+def trimmed(windows_BC: Ids) -> Ids:
+    """Windows without the columns at the left in which there are no words; one column stays."""
+    used = np.flatnonzero((windows_BC != NOTHING).any(axis=0))
+    return windows_BC[:, min(used[0], windows_BC.shape[1] - 1) if len(used) else -1 :]

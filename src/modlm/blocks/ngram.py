@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
+from modlm.arrays import AnyFloats, Floats, Ids, even_ranges, in_parallel, threads
 from modlm.blocks.block import Parts, Rows, flattened
+from modlm.counts.counts import ONE_THREAD
 from modlm.smoothing.smoother import Estimates
 from modlm.text.vocabulary import UNKNOWN
+
+SMALL_COUNTS = 1 << 10  # counts and sums whose logarithms are taken from a table
+RANGES_PER_THREAD = 4
 
 
 class NgramBlock:
@@ -26,56 +32,83 @@ class NgramBlock:
         self.vocabulary = self.counts.vocabulary
         orders = range(1, self.counts.order + 1)
         self.columns = tuple(f"{n}-gram" for n in orders)
-        names = ("seen", "log total", "log followers", "log kept")[: 4 if estimates.smoother.discounting else 3]
-        self.features = tuple(f"{n}-gram {name}" for n in orders for name in names)
+        self.features = feature_names(self.counts.order, discounting=estimates.smoother.discounting)
         self.context_length = self.counts.context_length
 
     def rows(self, ids: Ids) -> Rows:
         """Rows of D and features along a text, from one walk."""
-        from modlm.blocks.block_kernels import column_along
+        probs_TK, features_TF = np.empty((len(ids), len(self.columns))), np.empty((len(ids), len(self.features)))
+        self._fill(ids, probs_TK, features_TF, as_logs=False)
+        return Rows(probs_TK, features_TF)
+
+    def fill_log_rows(self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats) -> None:
+        """The same into arrays of any precision, with logarithms of probabilities (-inf of 0)."""
+        self._fill(ids, log_probs_TK, features_TF, as_logs=True)
+
+    def _fill(self, ids: Ids, probs_TK: AnyFloats, features_TF: AnyFloats, *, as_logs: bool) -> None:
+        from modlm.blocks.block_kernels import rows_along
 
         contexts_TN, nodes_TN = self.counts.walk(ids)
-        order, vocab_size = self.counts.order, len(self.vocabulary)
-        probs_TK = np.empty((len(ids), order))
-        for n in range(1, order + 1):
-            layer, sums = self.counts.layer(n), self.estimates.sums(n)
-            column_along(
-                contexts_TN[:, n - 1], nodes_TN[:, n - 1], layer.low, layer.frequencies,
-                self.estimates.discounts[n - 1], sums.kept, vocab_size, probs_TK[:, n - 1],
+        sums_C3, logs, width = self._sums_C3, self._logs, len(self.features) // len(self.columns)
+
+        def part(low: int, high: int) -> None:
+            rows_along(
+                ids[low:high], len(self.vocabulary), contexts_TN[low:high], nodes_TN[low:high],
+                self.counts.frequencies, sums_C3, *self._tables, logs, as_logs, width, probs_TK[low:high],
+                features_TF[low:high],
             )  # fmt: skip
-        features_TF = self._features(contexts_TN)
-        outside = ids >= vocab_size
-        probs_TK[outside], features_TF[outside] = 1.0, 0.0
-        return Rows(probs_TK, features_TF)
+
+        in_parallel([partial(part, *r) for r in even_ranges(len(ids), threads() if len(ids) >= ONE_THREAD else 1)])
 
     def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
         """Whole columns and features after each window."""
-        from modlm.blocks.block_kernels import column_after
+        from modlm.blocks.block_kernels import column_after, features_after
 
         step = windows_BC.shape[1] + 2
         contexts_TN, _ = self.counts.walk(flattened(windows_BC, np.full(len(windows_BC), UNKNOWN, dtype=np.uint32)))
         contexts_BN = np.ascontiguousarray(contexts_TN[step - 1 :: step])
         columns_BJK = np.empty((len(windows_BC), len(self.vocabulary), self.counts.order))
         for n in range(1, self.counts.order + 1):
-            layer, sums = self.counts.layer(n), self.estimates.sums(n)
+            layer = self.counts.layer(n)
             column_after(
-                contexts_BN[:, n - 1], layer.low, layer.trie.words, layer.trie.first, layer.frequencies,
-                self.estimates.discounts[n - 1], sums.kept, columns_BJK[:, :, n - 1],
+                contexts_BN[:, n - 1], layer.trie.words, layer.trie.first, layer.frequencies,
+                self.estimates.discounts[n - 1], self._sums_C3, columns_BJK[:, :, n - 1],
             )  # fmt: skip
-        return columns_BJK, self._features(contexts_BN)
+        features_BF = np.empty((len(windows_BC), len(self.features)))
+        features_after(contexts_BN, self._sums_C3, self._logs, len(self.features) // self.counts.order, features_BF)
+        return columns_BJK, features_BF
 
-    def _features(self, contexts_TN: Ids) -> Floats:
-        from modlm.blocks.block_kernels import features_along
+    @cached_property
+    def _sums_C3(self) -> Floats:
+        """Total, followers and kept of every context of every order, side by side; 24 bytes each."""
+        from modlm.counts.trie_kernels import context_sums
 
-        width = len(self.features) // self.counts.order
-        features_TF = np.empty((len(contexts_TN), len(self.features)))
-        for n in range(1, self.counts.order + 1):
-            sums = self.estimates.sums(n)
-            features_along(
-                contexts_TN[:, n - 1], self.counts.layer(n).low, sums.total, sums.followers, sums.kept, width == 4,
-                features_TF[:, (n - 1) * width : n * width],
+        layers = [self.counts.layer(n) for n in range(1, self.counts.order + 1)]
+        sums_C3 = np.zeros((layers[-1].high, 3))
+
+        def part(n: int, low: int, high: int) -> None:
+            total, followers, kept = sums_C3[low:high].T
+            context_sums(
+                self.counts.trie.first, self.counts.frequencies, self.estimates.discounts[n], low, high,
+                total, followers, kept,
             )  # fmt: skip
-        return features_TF
+
+        in_parallel(
+            [
+                partial(part, n, layer.low + low, layer.low + high)
+                for n, layer in enumerate(layers)
+                for low, high in even_ranges(layer.high - layer.low, RANGES_PER_THREAD * threads())
+            ]
+        )
+        return sums_C3
+
+    @cached_property
+    def _tables(self) -> tuple[Floats, Floats]:
+        return discount_tables(self.estimates.discounts)
+
+    @cached_property
+    def _logs(self) -> Floats:
+        return small_logs()
 
     def parts(self) -> Parts:
         """The counts' arrays and how they are smoothed."""
@@ -84,3 +117,26 @@ class NgramBlock:
             "discounts": [table[1:].tolist() for table in self.estimates.discounts],
         }
         return Parts(self.counts.settings() | smoothing, self.counts.arrays(), {})
+
+
+def feature_names(order: int, *, discounting: bool) -> tuple[str, ...]:
+    """The labels of all features, order by order."""
+    names = ("seen", "log total", "log followers", "log kept")[: 4 if discounting else 3]
+    return tuple(f"{n}-gram {name}" for n in range(1, order + 1) for name in names)
+
+
+def discount_tables(discounts: Sequence[Floats], *, largest: int = 0) -> tuple[Floats, Floats]:
+    """Discounts of all orders as one table, up to `largest` at least, and the logarithms of small counts less these."""
+    length = max(largest + 1, *map(len, discounts))
+    discounts_NR = np.array([np.pad(table, (0, length - len(table)), mode="edge") for table in discounts])
+    counts_R = np.arange(max(SMALL_COUNTS, length))
+    tops_NR = counts_R - discounts_NR[:, np.minimum(counts_R, length - 1)]
+    tops_NR[:, 0] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return discounts_NR, np.log(tops_NR)
+
+
+def small_logs() -> Floats:
+    """The logarithms of 0, 1, 2, …"""
+    with np.errstate(divide="ignore"):
+        return np.log(np.arange(SMALL_COUNTS, dtype=np.float64))

@@ -28,6 +28,7 @@ from modlm.cli import (
     next_words,
     ngram,
     score,
+    train,
 )
 from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, interrupted_message
 
@@ -43,6 +44,7 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
     "ngram": ngram.ngram,
+    "train": train.train,
     "eval": evaluate.evaluate,
     "score": score.score,
     "compare": compare.compare,
@@ -91,14 +93,15 @@ def modlm(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from; may stand anywhere.")] = False,
 ) -> None:
-    """N-gram language models: train, evaluate, query, mix, prune, export and inspect.
+    """Language models as mixtures, n-gram, neural and hybrid: train, evaluate, query, mix, prune, export, inspect.
 
     MODEL is a model folder, a run folder with a model in it, or an ARPA file. TEXT has one sentence a line, may be
     packed (gz, bz2, xz, zst), and may be - for standard input.
 
     \b
-    modlm demo                                  two minutes on text that Python carries
-    modlm ngram train.txt -o model              train
+    modlm demo                                  a few minutes on text that Python carries
+    modlm ngram train.txt -o model              train an n-gram model
+    modlm train --text T --valid V -o run       train a net, interpolated n-grams, or a hybrid
     modlm eval model test.txt                   perplexity
     modlm next model "the company said"         the most probable next words, and why
     """  # fmt: skip

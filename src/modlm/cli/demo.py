@@ -1,13 +1,21 @@
-"""`modlm demo`: the two-minute tour."""
+"""`modlm demo`: the tour."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from modlm.cli.options import Threads
+from modlm.cli.printing import bar, percent, print_table
+
+if TYPE_CHECKING:
+    from modlm.model.language_model import Explanation
+
+BAR = 20  # letters of the longest bar
+SHOWN = 0.005  # shares below this are left out
 
 
 def demo(
@@ -15,9 +23,10 @@ def demo(
     threads: Threads = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite DIR even if it is no earlier demo.")] = False,
 ) -> None:
-    """The two-minute tour on text that Python carries.
+    """A tour of a few minutes on text that Python carries.
 
-    Trains every n-gram family, prints one table and some predictions, and writes an HTML report.
+    Trains every n-gram family, then a neural model, neurally interpolated n-grams and a hybrid of both; prints their
+    perplexity, speed and size, some predictions, and where the hybrid's come from; and writes an HTML report.
     Writes demo/model (the best model), demo/report.html and demo/text (train, valid and test, to try more on).
 
     \b
@@ -26,15 +35,34 @@ def demo(
     """  # fmt: skip
     from modlm.cli.next_words import print_predictions
     from modlm.cli.training import notes_in_summary
-    from modlm.experiments.demo import run_demo
+    from modlm.experiments.demo import COLUMNS, SENTENCE, cells, run_demo
 
     with notes_in_summary():
         result = run_demo(output, say=lambda text: print(text, flush=True), overwrite=force)
-    print(f"\nBest on the validation part: {result.best.label}. Its next words, with the share of each order:")
+    print("\nOne of each kind")
+    print_table(COLUMNS, [cells(row) for row in result.kinds])
+    print(f"\nBest on the validation part: {result.best.label}. Its next words, with the share of each column:")
     for context, predictions in result.predictions:
         print(f"\n{context} ...")
         print_predictions(predictions)
+    print(f"\n{SENTENCE}\nword by word, with {result.explained.label}: the share of each column in its probability")
+    print_explanation(result.explanation)
     print(
         f"\n{output / 'report.html'}: the same with plots; {output / 'model'}: the best model ({result.seconds:.0f} s)"
     )
     print(f'Try: modlm next {output / "model"} "{result.predictions[0][0]}"')
+
+
+def print_explanation(steps: Sequence[Explanation]) -> None:
+    """A line for each word: its probability, a bar, and the shares of the columns that matter."""
+    names = [name for name in steps[0].shares if any(step.shares[name] >= SHOWN for step in steps)]
+    rows = [
+        [
+            step.word,
+            bar(step.probability, BAR).ljust(BAR),
+            percent(step.probability),
+            *(f"{step.shares[name]:.0%}" if step.shares[name] >= SHOWN else "·" for name in names),
+        ]
+        for step in steps
+    ]
+    print_table(["word", "", "probability", *names], rows, left=2)

@@ -83,7 +83,7 @@ def describe_model(path: Path, verify: bool) -> About:
         weights = model.mixer.parts().settings.get("weights")
         if weights:
             about["weights"] = dict(zip(model.layout.names, weights, strict=True))
-    return about | {"files": _files(place / "model.json")}
+    return about | model.described() | {"files": _files(place / "model.json")}
 
 
 def describe_counts(path: Path, verify: bool) -> About:
@@ -186,6 +186,7 @@ def _print_about(about: About) -> None:
                 else value
             )
             shown = ", ".join(map(str, value)) if isinstance(value, list) else shown
+            shown = ", ".join(map(_setting, value.items())) if isinstance(value, dict) else shown
             print(f"{name.replace('_', ' '):<14} {shown}")
     if "ngrams" in about:
         discounts = about.get("discounts") or [[] for _ in about["ngrams"]]
@@ -201,6 +202,11 @@ def _print_about(about: About) -> None:
     if "files" in about:
         rows = [[name, size(file["bytes"]), file["sha256"][:16]] for name, file in about["files"].items()]
         print_table(["file", "size", "sha256 begins"], rows)
+
+
+def _setting(item: tuple[str, Any]) -> str:
+    name, value = item
+    return f"{name} {'+'.join(map(str, value)) if isinstance(value, tuple | list) else value}"
 
 
 def _print_orders(ngrams: list[int], discounts: list[list[float]]) -> None:

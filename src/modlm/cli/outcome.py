@@ -10,11 +10,13 @@ FAILED = 1
 INTERRUPTED = 130
 
 _written: list[Path] = []
+_resume: list[tuple[str, Path]] = []
 
 
 def begin() -> None:
     """Nothing has been written yet."""
     _written.clear()
+    _resume.clear()
 
 
 def wrote(path: Path) -> None:
@@ -22,8 +24,16 @@ def wrote(path: Path) -> None:
     _written.append(path)
 
 
+def resumable(command: str, *, when: Path = Path()) -> None:
+    """From now on an interruption names the command with which to go on, once a file is there; "" ends that."""
+    _resume[:] = [(command, when)] if command else []
+
+
 def interrupted_message() -> str:
     """What Ctrl-C leaves behind."""
+    for command, file in _resume:
+        if file.exists():
+            return f"interrupted; go on with: {command}"
     done = ", ".join(str(path) for path in _written)
     return f"interrupted; finished before that: {done}" if done else "interrupted; nothing was written"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,9 @@ from modlm.cli.printing import finite
 from modlm.errors import InputError
 
 if TYPE_CHECKING:
+    from modlm.arrays import Ids
     from modlm.model.language_model import LanguageModel
+    from modlm.text.corpus import Corpus
 
 
 def score(
@@ -54,17 +57,13 @@ def scored(lm: LanguageModel, text: Path, *, with_words: bool) -> Iterator[dict[
     """A record for each sentence, in order; a few thousand sentences are in memory at a time."""
     import math
 
-    from modlm.cli.inputs import batches_of_lines, words_of
-    from modlm.text.corpus import Corpus
+    from modlm.cli.inputs import words_of
     from modlm.text.vocabulary import UNKNOWN
 
-    for first, lines in batches_of_lines(text):
-        try:
-            corpus = Corpus.from_text(lines, lm.vocabulary)
-        except InputError as error:  # its line counts from the start of the batch
-            message = str(error).partition(": ")[2]
-            raise InputError(message, path=text, line=first + error.line - 1) from None
-        log_probs, starts = lm.log_probs(corpus.ids), corpus.starts.tolist()
+    read = deque[tuple[list[str], "Corpus"]]()  # at most the batch that is being scored
+    for _, log_probs in lm.along(_texts(lm, text, read)):
+        lines, corpus = read.popleft()
+        starts = corpus.starts.tolist()
         for sentence, begin, end in zip(lines, starts[:-1], starts[1:], strict=True):
             own, ids = log_probs[begin + 1 : end], corpus.ids[begin + 1 : end]
             total = float(own.sum())
@@ -83,6 +82,21 @@ def scored(lm: LanguageModel, text: Path, *, with_words: bool) -> Iterator[dict[
                     for name, value, word in zip(names, own.tolist(), ids.tolist(), strict=True)
                 ]
             yield record
+
+
+def _texts(lm: LanguageModel, text: Path, read: deque[tuple[list[str], Corpus]]) -> Iterator[Ids]:
+    """The text as ids, batch by batch; each batch is also put into `read`."""
+    from modlm.cli.inputs import batches_of_lines
+    from modlm.text.corpus import Corpus
+
+    for first, lines in batches_of_lines(text):
+        try:
+            corpus = Corpus.from_text(lines, lm.vocabulary)
+        except InputError as error:  # its line counts from the start of the batch
+            message = str(error).partition(": ")[2]
+            raise InputError(message, path=text, line=first + error.line - 1) from None
+        read.append((lines, corpus))
+        yield corpus.ids
 
 
 def _print_array(records: Iterator[dict[str, Any]]) -> None:

@@ -78,8 +78,7 @@ def perplexity_by_frequency(
     if len(frequencies) != len(model.vocabulary):
         raise ConfigError(f"There are {len(frequencies):,} frequencies for {len(model.vocabulary):,} words.")
     seen, totals = np.zeros(len(limits), dtype=np.int64), np.zeros(len(limits))
-    for ids in _blocks(model, text):
-        log_probs = model.log_probs(ids)
+    for ids, log_probs in model.along(_blocks(model, text)):
         predicted = ids != model.vocabulary.start
         counts, logs = frequencies[ids[predicted]], log_probs[predicted]
         for place, limit in enumerate(limits):

@@ -1,4 +1,4 @@
-"""The two-minute tour: every n-gram family on text that Python carries, one table, predictions, a report.
+"""The tour: n-gram families and one net of each kind on text that Python carries, tables, predictions, a report.
 
 In: nothing but the running Python. Out: a folder with `model/` (the best model), `report.html` and `text/` (the three
 parts of the text). Models are chosen by the perplexity of the validation part; the test part is only reported.
@@ -12,18 +12,21 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from modlm import __version__
 from modlm.errors import OutputError
 from modlm.experiments.charts import Bar, Point
+from modlm.experiments.demo_nets import HYBRID, NETS, nets_can_be_trained, trained_net
 from modlm.experiments.demo_text import DemoText, demo_sentences
 from modlm.experiments.report import BarPlot, NextWord, Predictions, Report, ScatterPlot, Table, write_report
 from modlm.files import new_folder
 from modlm.model.folder import save
 from modlm.model.interpolation import interpolate
-from modlm.model.language_model import LanguageModel, Prediction
+from modlm.model.language_model import Explanation, LanguageModel, Prediction
 from modlm.model.ngram_lm import NgramLM
+from modlm.progress import short
 from modlm.smoothing import SMOOTHERS
 from modlm.text.corpus import Corpus
 
@@ -31,6 +34,8 @@ ORDER = 5
 MIN_COUNT = 2  # words seen once in training are unknown, so that the models learn what unknown words do
 PRUNING = 1e-7  # relative rise in perplexity for which an n-gram goes
 CONTEXTS = ("return true if", "this is a", "the value of")
+SENTENCE = "return true if the value is a list ."
+KNESER_NEY = "modified-kneser-ney"
 REPEATS = 3  # of the timed scoring; the fastest counts
 WORDS = 6  # predictions for each context
 
@@ -61,10 +66,19 @@ class DemoResult:
     rows: tuple[Trained, ...]
     best: Trained
     predictions: tuple[tuple[str, list[Prediction]], ...]
+    explained: Trained
+    """The hybrid, or the best where nets cannot be trained."""
+    explanation: tuple[Explanation, ...]
+    """Of SENTENCE."""
     words: tuple[int, int, int]
     """In the train, valid and test parts."""
     vocabulary: int
     seconds: float
+
+    @property
+    def kinds(self) -> tuple[Trained, ...]:
+        """One model of each kind: Kneser-Ney n-grams, and the nets."""
+        return tuple(row for row in self.rows if row.label in (KNESER_NEY, *NETS))
 
 
 def run_demo(target: Path, *, say: Say, overwrite: bool = False, text: DemoText | None = None) -> DemoResult:
@@ -83,19 +97,31 @@ def run_demo(target: Path, *, say: Say, overwrite: bool = False, text: DemoText 
         scratch = place / "scratch"
         say(HEADINGS)
         rows = []
-        for row in trained(train, paths, scratch):
+        for row in chain(trained(train, paths, scratch / "ngrams"), trained_nets(paths, scratch, say)):
             rows.append(row)
             say(line(row))
-        shutil.rmtree(scratch, ignore_errors=True)
         best = min(rows, key=lambda row: row.valid)
         save(best.model, place / "model", card=card(best))
-        predictions = tuple((context, best.model.next_words(context, WORDS)) for context in CONTEXTS)
-        words = (train.words, Corpus.from_text(paths["valid"]).words, Corpus.from_text(paths["test"]).words)
-        result = DemoResult(
-            tuple(rows), best, predictions, words, len(train.vocabulary), time.perf_counter() - begun
-        )  # fmt: skip
+        result = found(rows, best, train, paths, begun)
+        shutil.rmtree(scratch, ignore_errors=True)
         write_report(report(result), place / "report.html")
     return result
+
+
+def found(rows: list[Trained], best: Trained, train: Corpus, paths: dict[str, Path], begun: float) -> DemoResult:
+    """The table, with what the best model predicts and how the hybrid comes to its probabilities."""
+    explained = next((row for row in rows if row.label == HYBRID), best)
+    valid, test = (Corpus.from_text(paths[part]).words for part in ("valid", "test"))
+    return DemoResult(
+        rows=tuple(rows),
+        best=best,
+        predictions=tuple((context, best.model.next_words(context, WORDS)) for context in CONTEXTS),
+        explained=explained,
+        explanation=tuple(explained.model.explain(SENTENCE)),
+        words=(train.words, valid, test),
+        vocabulary=len(train.vocabulary),
+        seconds=time.perf_counter() - begun,
+    )
 
 
 def is_demo(folder: Path) -> bool:
@@ -136,6 +162,16 @@ def trained(train: Corpus, paths: dict[str, Path], scratch: Path) -> Iterator[Tr
         yield timed(f"{smoothing}, static λ", partial(static, train, smoothing, paths["valid"]), paths, scratch)
 
 
+def trained_nets(paths: dict[str, Path], scratch: Path, say: Say) -> Iterator[Trained]:
+    """One net of each kind; none where torch is not installed."""
+    if not nets_can_be_trained():
+        say("Nets need torch, which is not installed: pip install 'modlm[neural]'")
+        return
+    for number, label in enumerate(NETS):
+        make = partial(trained_net, label, paths, scratch / f"run-{number}", min_count=MIN_COUNT)
+        yield timed(label, make, paths, scratch / "nets")
+
+
 def static(train: Corpus, smoothing: str, valid: Path) -> LanguageModel:
     """The orders of a family as columns, with one λ for all contexts by EM on the validation part."""
     orders = NgramLM.fit(train, ORDER, smoothing=smoothing)
@@ -169,10 +205,11 @@ def card(best: Trained) -> str:
 
 COLUMNS = ("model", "valid", "test", "words/s", "size", "training")
 NOTE = (
-    "All models have order 5 unless it says otherwise. words/s is scoring the test part from its file; training is "
-    "counting, smoothing and compiling. Maximum likelihood gives unseen words after seen contexts no probability at "
-    "all, so its perplexity is infinite; with static λ it is a proper model. Static λ is tuned by EM on the validation "
-    "part, so its valid column flatters it a little. Pruned: without the n-grams whose loss changes perplexity by less "
+    "N-grams have order 5 unless it says otherwise. words/s is scoring the test part from its file; training is "
+    "counting, smoothing and compiling, and for nets all of the run with its evaluations. Maximum likelihood gives "
+    "unseen words after seen contexts no probability at all, so its perplexity is infinite; with static λ it is a "
+    "proper model. Static λ is tuned by EM on the validation part, so its valid column flatters it a little; so do the "
+    "nets', whose best evaluation was chosen by it. Pruned: without the n-grams whose loss changes perplexity by less "
     f"than {PRUNING:g}, relatively."
 )
 HEADINGS = f"{COLUMNS[0]:<35}" + "".join(f"{name:>11}" for name in COLUMNS[1:])
@@ -184,7 +221,7 @@ def cells(row: Trained) -> tuple[str, ...]:
         row.label,
         shown(row.valid),
         shown(row.test),
-        f"{row.words_per_second / 1e6:.2f}M",
+        short(row.words_per_second),
         f"{row.bytes / 1e6:.1f} MB",
         f"{row.seconds:.2f} s",
     )
@@ -208,7 +245,7 @@ def report(result: DemoResult) -> Report:
     train, valid, test = (f"{count:,}" for count in result.words)
     columns = tuple(best.model.next_words("", 1)[0].shares)
     return Report(
-        title="modlm: every n-gram family on the text that Python carries",
+        title="modlm: n-grams, nets and hybrids on the text that Python carries",
         paragraphs=(
             f"The language reference, docstrings and comments of Python {platform.python_version()}: {train} words to "
             f"train on, {valid} to choose by, {test} to report. The parts come from different documents. "
@@ -241,10 +278,25 @@ def report(result: DemoResult) -> Report:
             )
             for context, predictions in result.predictions
         ),
+        explanation=explanation_table(result),
         closing=(
             f"modlm {__version__}, Python {platform.python_version()}, {machine()}. "
             f'The whole demo took {result.seconds:.0f} seconds. In this folder, try: modlm next model "return true if"',
         ),
+    )
+
+
+def explanation_table(result: DemoResult) -> Table:
+    """For each word of a sentence its probability, and the share of each column in it."""
+    names = tuple(result.explanation[0].shares)
+    return Table(
+        columns=("word", "probability", *names),
+        rows=tuple(
+            (step.word, f"{step.probability:.4f}", *(f"{step.shares[name]:.0%}" for name in names))
+            for step in result.explanation
+        ),
+        title=f"Where the probabilities of a sentence come from: {result.explained.label}",
+        note="The share of a column is λ_k P_k / p: its part of the word's probability.",
     )
 
 

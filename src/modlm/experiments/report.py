@@ -80,6 +80,8 @@ class Report:
     bars: BarPlot | None = None
     scatter: ScatterPlot | None = None
     predictions: tuple[Predictions, ...] = ()
+    explanation: Table | None = None
+    """How a sentence gets its probabilities, word by word."""
     closing: tuple[str, ...] = ()
     """Paragraphs after everything else: the command, the machine, versions."""
 
@@ -99,6 +101,7 @@ def render(report: Report) -> str:
         _bars(report.bars) if report.bars else "",
         _scatter(report.scatter) if report.scatter else "",
         _predictions(report.predictions) if report.predictions else "",
+        _table(report.explanation) if report.explanation else "",
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

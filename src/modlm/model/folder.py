@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -17,7 +18,7 @@ import numpy as np
 
 from modlm.arrays import Floats
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
-from modlm.blocks.block import Block, ColumnLayout
+from modlm.blocks.block import UNLIMITED, Block, ColumnLayout
 from modlm.blocks.model import ModelBlock
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts
 from modlm.counts.counts_folder import counts_in
@@ -55,6 +56,10 @@ def contents(model: LanguageModel, *, inside: str = "") -> tuple[About, Arrays, 
     for kind, taken_apart in WRITERS.items():
         if isinstance(model, kind):
             return taken_apart(model, inside)
+    for base in type(model).__mro__:
+        if base.__qualname__ in LATER_WRITERS:
+            found: tuple[About, Arrays, Texts] = named(LATER_WRITERS[base.__qualname__])(model, inside)
+            return found
     raise ModlmError(f"A {type(model).__name__} has no form on disk; save the models it is made of.")
 
 
@@ -87,10 +92,20 @@ def _ngram_contents(model: NgramLM, inside: str) -> tuple[About, Arrays, Texts]:
 
 
 def _mixture_contents(model: Mixture, inside: str) -> tuple[About, Arrays, Texts]:
+    blocks, arrays, texts = block_contents(model.vocabulary, model.blocks, inside)
+    mixer = {"kind": model.mixer.kind, **model.mixer.parts().settings}
+    about = {"kind": "mixture", "blocks": blocks, "mixer": mixer, "vocabulary": model.vocabulary.fingerprint}
+    return about, arrays, texts
+
+
+def block_contents(
+    vocabulary: Vocabulary, own: Mapping[str, Block], inside: str
+) -> tuple[dict[str, About], Arrays, Texts]:
+    """The columns of a model as settings for each block, arrays and texts, the vocabulary among them."""
     arrays: Arrays = {}
-    texts: Texts = {inside + VOCABULARY: _lines(model.vocabulary)}
+    texts: Texts = {inside + VOCABULARY: _lines(vocabulary)}
     blocks: dict[str, About] = {}
-    for name, block in model.blocks.items():
+    for name, block in own.items():
         place = f"{inside}columns/{name}/"
         if not FILE_NAME.fullmatch(name):
             raise ConfigError(
@@ -105,15 +120,20 @@ def _mixture_contents(model: Mixture, inside: str) -> tuple[About, Arrays, Texts
         parts = block.parts()
         blocks[name] = {"kind": block.kind, **parts.settings}
         arrays |= {place + key: array for key, array in parts.arrays.items()}
-    mixer = {"kind": model.mixer.kind, **model.mixer.parts().settings}
-    about = {"kind": "mixture", "blocks": blocks, "mixer": mixer, "vocabulary": model.vocabulary.fingerprint}
-    return about, arrays, texts
+    return blocks, arrays, texts
 
 
 WRITERS: dict[type[LanguageModel], Callable[[Any, str], tuple[About, Arrays, Texts]]] = {
     NgramLM: _ngram_contents,
     Mixture: _mixture_contents,
 }
+LATER_WRITERS = {"NeuralMixture": "modlm.nets.neural_folder.contents"}  # of later folders; imported when needed
+
+
+def named(dotted: str) -> Any:
+    """A function of a later folder by its whole name."""
+    module, _, function = dotted.rpartition(".")
+    return getattr(importlib.import_module(module), function)
 
 
 def _lines(vocabulary: Vocabulary) -> bytes:
@@ -123,7 +143,9 @@ def _lines(vocabulary: Vocabulary) -> bytes:
 def default_card(model: LanguageModel) -> str:
     """A card for a model about which nothing more was said."""
     title, words = type(model).__name__, len(model.vocabulary)
-    return f"# {title}\n\n{words:,} words; looks at {model.context_length} words of context.\n"
+    length = model.context_length
+    context = f"{length} words of context" if length < UNLIMITED else "all words of the sentence before"
+    return f"# {title}\n\n{words:,} words; looks at {context}.\n"
 
 
 # ---- opening ---------------------------------------------------------------------------------------------------------
@@ -155,7 +177,8 @@ def opened(folder: Folder, about: About | None = None, *, inside: str = "") -> L
     vocabulary = Vocabulary.from_file(folder.file(inside + VOCABULARY), strict=True)
     if vocabulary.fingerprint != said.about.get("vocabulary"):
         raise folder.damaged(f"{inside}{VOCABULARY} is not the vocabulary that the model was made with")
-    model: LanguageModel = said.choice(READERS, "kind")(folder, said, vocabulary, inside)
+    reader = said.choice({**READERS, **LATER_READERS}, "kind")
+    model: LanguageModel = (named(reader) if isinstance(reader, str) else reader)(folder, said, vocabulary, inside)
     return model
 
 
@@ -296,11 +319,17 @@ BLOCK_READERS: dict[str, Callable[[Folder, Said, Vocabulary, str], Block]] = {
 }
 
 
-def _mixture(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> Mixture:
+def read_blocks(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> dict[str, Block]:
+    """The columns of a model in their order."""
     blocks: dict[str, Block] = {}
     for name in said.part("blocks").about:
         own = said.part("blocks").part(name)
         blocks[name] = own.choice(BLOCK_READERS, "kind")(folder, own, vocabulary, f"{inside}columns/{name}/")
+    return blocks
+
+
+def _mixture(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> Mixture:
+    blocks = read_blocks(folder, said, vocabulary, inside)
     mixer_said = said.part("mixer")
     layout = ColumnLayout(blocks)
     mixer: Mixer
@@ -316,3 +345,4 @@ def _mixture(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) ->
 
 
 READERS: dict[str, Callable[[Folder, Said, Vocabulary, str], LanguageModel]] = {"ngram": _ngram, "mixture": _mixture}
+LATER_READERS = {"neural-mixture": "modlm.nets.neural_folder.opened"}

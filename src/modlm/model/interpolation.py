@@ -107,8 +107,8 @@ def columns_of(models: Mapping[str, LanguageModel], vocabulary: Vocabulary, *, o
 def ngram_blocks(model: LanguageModel) -> list[NgramBlock]:
     """The blocks of a model that have a column for each order."""
     mixture = model.as_mixture() if isinstance(model, NgramLM) else model
-    blocks = mixture.blocks.values() if isinstance(mixture, Mixture) else ()
-    found = [block for block in blocks if isinstance(block, NgramBlock)]
+    blocks: Mapping[str, Block] = getattr(mixture, "blocks", {})
+    found = [block for block in blocks.values() if isinstance(block, NgramBlock)]
     if not found:
         raise ConfigError(f"A {type(model).__name__} without n-gram columns has no orders to mix. Use over = models.")
     return found

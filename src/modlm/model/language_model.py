@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from modlm.model.sampling import Sampling
 
 States = NDArray[Any]
+LONGEST = 512  # words that windows hold at most, whatever a model looks at
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class LanguageModel(abc.ABC):
 
     vocabulary: Vocabulary
     context_length: int
-    """How many words of context a prediction looks at."""
+    """How many words of context a prediction looks at; UNLIMITED for all of its sentence."""
 
     @property
     def window_length(self) -> int:
@@ -90,6 +91,15 @@ class LanguageModel(abc.ABC):
         _, log_probs = self.advance(self.state_after(windows_BC), words_B)
         return ("model",), np.exp(log_probs)[:, None], np.ones((len(words_B), 1))
 
+    def shares_along(self, ids: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
+        """The same for every word of one sentence `<s> w … </s>` and its end."""
+        windows_TC = sliding_windows(ids, min(self.window_length, len(ids)))
+        return self.shares(windows_TC[1:], ids[1:])
+
+    def described(self) -> dict[str, Any]:
+        """Settings that are of interest to people, as far as its kind has any of its own."""
+        return {}
+
     # ---- sentences and texts -------------------------------------------------------------------------------------
 
     def sentence_ids(self, sentence: str | Sequence[str]) -> Ids:
@@ -110,6 +120,11 @@ class LanguageModel(abc.ABC):
         """Natural logarithm of P for each word of a text as ids; 0 at `<s>`."""
         with np.errstate(divide="ignore"):
             return np.log(self.word_probs(ids))
+
+    def along(self, texts: Iterable[Ids]) -> Iterator[tuple[Ids, Floats]]:
+        """Stretches of one text with their `log_probs`; a model that looks beyond sentences carries on at each."""
+        for ids in texts:
+            yield ids, self.log_probs(ids)
 
     def score_batch(self, sentences: Sequence[str]) -> Floats:
         """`score` of many sentences at once, on all cores."""
@@ -168,8 +183,7 @@ class LanguageModel(abc.ABC):
         """For each word and the end of a sentence: the columns, their weights and their shares."""
         words = split_words(sentence) if isinstance(sentence, str) else list(sentence)
         ids = self.sentence_ids(words)
-        windows_BC = sliding_windows(ids, self.window_length)[1:]
-        names, probs_BK, weights_BK = self.shares(windows_BC, ids[1:])
+        names, probs_BK, weights_BK = self.shares_along(ids)
         total_B = (probs_BK * weights_BK).sum(axis=1)
         shares_BK = normalised(probs_BK * weights_BK)
         return [
@@ -195,6 +209,11 @@ class LanguageModel(abc.ABC):
 
 class WindowModel(LanguageModel):
     """A language model whose states are the windows of words that it looks at."""
+
+    @property
+    def window_length(self) -> int:
+        """At least one word, at most LONGEST: with a column that looks at whole sentences, farther words are lost."""
+        return min(max(1, self.context_length), LONGEST)
 
     def start(self, count: int = 1) -> States:
         """Windows that hold `<s>` alone."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import Block, ColumnLayout, Rows, flattened
+from modlm.blocks.block import Block, ColumnLayout, Rows
+from modlm.blocks.model import rows_after, trimmed
 from modlm.errors import ConfigError
 from modlm.mixers.mixer import Mixer
 from modlm.model.language_model import States, WindowModel
@@ -40,13 +41,8 @@ class Mixture(WindowModel):
 
     def row_chunks(self, ids: Ids) -> Iterator[tuple[slice, Rows]]:
         """`rows` for stretches of whole sentences, so that memory does not grow with the text."""
-        starts = np.append(np.flatnonzero(ids == self.vocabulary.start), len(ids))
-        begin = 0
-        while begin < len(ids):
-            near, far = np.searchsorted(starts, (begin, begin + CHUNK), side="right")
-            end = int(starts[max(near, far - 1)])
-            yield slice(begin, end), self.rows(ids[begin:end])
-            begin = end
+        for place in stretches(ids, self.vocabulary.start, CHUNK):
+            yield place, self.rows(ids[place])
 
     def word_probs(self, ids: Ids) -> Floats:
         """P of each word: each row of D times lambda."""
@@ -68,7 +64,8 @@ class Mixture(WindowModel):
         """D times lambda, the whole product."""
         out_BJ = np.empty((len(states), len(self.vocabulary)))
         for begin in range(0, len(states), WINDOWS):
-            parts = [block.after(states[begin : begin + WINDOWS]) for block in self.blocks.values()]
+            windows_BC = trimmed(states[begin : begin + WINDOWS])
+            parts = [block.after(windows_BC) for block in self.blocks.values()]
             weights_BK = self.mixer.weights(np.concatenate([features for _, features in parts], axis=1))
             out_BJ[begin : begin + WINDOWS] = sum(
                 np.einsum("bjk,bk->bj", columns_BJK, weights_BK[:, span.columns])
@@ -78,7 +75,17 @@ class Mixture(WindowModel):
 
     def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights for a word after each window."""
-        step = windows_BC.shape[1] + 2
-        rows = self.rows(flattened(windows_BC, words_B))
-        last = slice(step - 1, None, step)
-        return self.layout.names, rows.probs_TK[last], self.mixer.weights(rows.features_TF[last])
+        windows_BC = trimmed(windows_BC)
+        rows = Rows.joined([rows_after(block, windows_BC, words_B) for block in self.blocks.values()])
+        return self.layout.names, rows.probs_TK, self.mixer.weights(rows.features_TF)
+
+
+def stretches(ids: Ids, start: int, length: int) -> Iterator[slice]:
+    """Neighbouring stretches of whole sentences, of at most so many positions where a sentence is not longer."""
+    starts = np.append(np.flatnonzero(ids == start), len(ids))
+    begin = 0
+    while begin < len(ids):
+        near, far = np.searchsorted(starts, (begin, begin + length), side="right")
+        end = int(starts[max(near, far - 1)])
+        yield slice(begin, end)
+        begin = end

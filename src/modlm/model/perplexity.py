@@ -106,8 +106,7 @@ def perplexity(model: LanguageModel, text: Any) -> Perplexity:
     known_total = unknown_total = 0.0
     sentences = predictions = unknown = impossible = 0
     with progress("scoring") as bar:
-        for ids in blocks:
-            log_probs = model.log_probs(ids)
+        for ids, log_probs in model.along(blocks):
             starts = int(np.count_nonzero(ids == model.vocabulary.start))
             is_unknown = ids == UNKNOWN
             known_total += float(log_probs[~is_unknown].sum())

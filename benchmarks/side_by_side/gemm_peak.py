@@ -1,0 +1,21 @@
+"""The fastest matrix product of this machine, measured with torch: what nets are measured by."""
+
+from __future__ import annotations
+
+import torch
+
+from side_by_side.timing import clocked
+
+SIDES = (1024, 2048)
+REPEATS = 5
+
+
+def gemm_peak(*, quick: bool = False) -> float:
+    """Floating-point operations a second of the best product of two square float32 matrices."""
+    best = 0.0
+    for side in (128,) if quick else SIDES:
+        left, right = torch.rand(side, side), torch.rand(side, side)
+        out = torch.empty(side, side)
+        multiply = clocked(lambda left=left, right=right, out=out: torch.mm(left, right, out=out))  # type: ignore[misc]
+        best = max(best, *(2 * side**3 / multiply() for _ in range(REPEATS + 1)))
+    return best

@@ -1,0 +1,67 @@
+"""Block dropout (section 5.2 of the paper): some training examples have to do without the count-based columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from modlm.blocks.block import Span
+from modlm.errors import ConfigError, nearest
+from modlm.nets.config import BlockDropoutConfig
+
+CONSTANT = ("uniform", "unknown")
+
+
+class BlockDropout:
+    """Draws which dense columns are switched off where; the others are renormalised by the loss.
+
+    `spans` are those of all dense blocks, constant ones included, as `ColumnLayout.spans` has them.
+    """
+
+    def __init__(self, config: BlockDropoutConfig, spans: Mapping[str, Span], *, delta: bool) -> None:
+        self.config = config
+        dense = max((span.columns.stop for span in spans.values()), default=0)
+        groups = config.groups or (tuple(name for name in spans if name not in CONSTANT),)
+        groups = tuple(group for group in groups if group)
+        self.off_GD = torch.zeros(len(groups) + 1, dense, dtype=torch.bool)  # the last row: nothing is off
+        for g, group in enumerate(groups):
+            for name in group:
+                self.off_GD[g, _span(name, spans).columns] = True
+            if config.rate > 0 and not delta and bool(self.off_GD[g].all()):
+                raise ConfigError(
+                    f"block_dropout would switch off all columns: {', '.join(group)} is everything this model mixes. "
+                    f'Leave a block out of the group, or keep a constant column (extra = ["uniform"]).'
+                )
+
+    def off(
+        self,
+        steps: int,
+        sentences: int,
+        *,
+        rate: float,
+        generator: torch.Generator,
+        shard: slice | None = None,
+    ) -> Tensor | None:
+        """off_TBD for the sentences in `shard` out of all `sentences` of a batch, True where a column is off.
+
+        None when nothing can be. With probability `rate` one group is off, each as often as the others. The generator
+        moves on by the same draws whatever the shard.
+        """
+        groups = len(self.off_GD) - 1
+        if rate <= 0 or groups == 0:
+            return None
+        draws_TB = torch.rand(steps, sentences if self.config.per == "example" else 1, generator=generator)
+        group_TB = (draws_TB * (groups / rate)).long().clamp_(max=groups - 1)
+        group_TB[draws_TB >= rate] = groups
+        return self.off_GD[group_TB.expand(steps, sentences)[:, shard or slice(None)]]
+
+
+def _span(name: str, spans: Mapping[str, Span]) -> Span:
+    if name not in spans:
+        raise ConfigError(
+            f"block_dropout.groups names {name!r}, which is no block of this model.{nearest(name, spans)} "
+            f"Blocks: {', '.join(spans) or 'none'}."
+        )
+    return spans[name]

@@ -1,0 +1,90 @@
+"""What a net is made of, as plain frozen data, without torch; the defaults are the paper's (section 5.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from modlm.errors import ConfigError, nearest
+
+BODIES = ("feedforward", "rnn", "gru", "lstm")
+INPUTS = ("counts", "word")
+NORMALISATIONS = ("centred", "whitened", "raw")
+CONTEXTS = ("sentence", "document")
+
+
+def one_of(path: str, value: str, known: tuple[str, ...]) -> None:
+    """An error that names the setting, the value and the nearest right one."""
+    if value not in known:
+        raise ConfigError(f"{path} is {value!r}, which is unknown.{nearest(value, known)} Known: {', '.join(known)}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetConfig:
+    """The net that turns a context into logits over the columns of D."""
+
+    body: str = "lstm"
+    """feedforward (tanh), rnn (tanh), gru or lstm."""
+    hidden: int = 200
+    """Units in each layer."""
+    layers: int = 1
+    inputs: tuple[str, ...] = ("counts", "word")
+    """`counts` (C in the paper): features of the count columns; `word` (R): vectors of the words before."""
+    words: int = 1
+    """How many previous words are given as vectors, side by side."""
+    word_size: int = 0
+    """Length of a word vector; 0 takes that of the hidden layer."""
+    features: str = "centred"
+    """How count features come in: centred by their training mean, whitened (ZCA), or raw."""
+    dropout: float = 0.0
+    """Share of inputs and outputs of the body that are dropped while training; never the recurrent state."""
+    tied: bool = False
+    """Whether the delta columns' output vectors are the word vectors (needs word_size = hidden)."""
+    context: str = "sentence"
+    """`document` carries the recurrent state over to the next sentence."""
+
+    def __post_init__(self) -> None:
+        one_of("net.body", self.body, BODIES)
+        one_of("net.features", self.features, NORMALISATIONS)
+        one_of("net.context", self.context, CONTEXTS)
+        for name in self.inputs:
+            one_of("net.inputs", name, INPUTS)
+        if not self.inputs or len(set(self.inputs)) < len(self.inputs):
+            raise ConfigError(f"net.inputs must name counts, word or both once, but is {list(self.inputs)}.")
+        for name, least in (("hidden", 1), ("layers", 1), ("words", 1), ("word_size", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"net.{name} must be at least {least}, but is {getattr(self, name)}.")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"net.dropout must be at least 0 and less than 1, but is {self.dropout}.")
+        if self.tied and self.word_length != self.hidden:
+            raise ConfigError(
+                f"net.tied shares word vectors with the output, so net.word_size ({self.word_length}) must be "
+                f"net.hidden ({self.hidden}). Leave word_size out, or tied."
+            )
+        if self.context == "document" and self.body == "feedforward":
+            raise ConfigError("net.context = document carries a recurrent state, which a feedforward net has not.")
+
+    @property
+    def word_length(self) -> int:
+        """Length of a word vector."""
+        return self.word_size or self.hidden
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockDropoutConfig:
+    """Train some examples without the count-based columns (section 5.2 of the paper)."""
+
+    rate: float = 0.0
+    """Share of training examples on which one of the groups is switched off; the paper's hybrids use 0.5."""
+    groups: tuple[tuple[str, ...], ...] = ()
+    """Names of blocks that are switched off together; none: all n-gram and model blocks in one group."""
+    per: str = "example"
+    """Draw for every `example` (position), as the paper says, or once a time `step` for the whole batch."""
+    decay: float = 1.0
+    """The rate is multiplied by this after every epoch."""
+
+    def __post_init__(self) -> None:
+        one_of("block_dropout.per", self.per, ("example", "step"))
+        if not 0 <= self.rate <= 1:
+            raise ConfigError(f"block_dropout.rate must be between 0 and 1, but is {self.rate}.")
+        if not 0 <= self.decay <= 1:
+            raise ConfigError(f"block_dropout.decay must be between 0 and 1, but is {self.decay}.")

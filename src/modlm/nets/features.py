@@ -1,0 +1,84 @@
+"""Count features as a net takes them: centred by their training mean, whitened (ZCA), or raw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from modlm.arrays import AnyFloats, Bools, Floats
+from modlm.errors import ConfigError
+from modlm.nets.config import NORMALISATIONS, one_of
+
+Singles = NDArray[np.float32]
+PIECE = 1 << 18  # rows read at a time: texts of any length are mapped from disk
+RIDGE = 0.01  # added to variances before their root is taken, as the paper's program did
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureScaling:
+    """features -> (features - mean) @ matrix; without a matrix only the mean is taken off."""
+
+    mean_F: Singles
+    matrix_FF: Singles | None = None
+
+    def __post_init__(self) -> None:
+        if self.matrix_FF is not None and self.matrix_FF.shape != (len(self.mean_F), len(self.mean_F)):
+            raise ConfigError(
+                f"Features have {len(self.mean_F)} means, but a whitening matrix of shape {self.matrix_FF.shape}. "
+                f"Fit both on the same text."
+            )
+
+    @staticmethod
+    def raw(features: int) -> FeatureScaling:
+        """Features as they are."""
+        return FeatureScaling(np.zeros(features, dtype=np.float32))
+
+    @staticmethod
+    def fit(features_TF: AnyFloats, kind: str, *, counted_T: Bools | None = None) -> FeatureScaling:
+        """The scaling for a training text, every position weighing the same; `counted_T` leaves positions out."""
+        one_of("net.features", kind, NORMALISATIONS)
+        if kind == "raw":
+            return FeatureScaling.raw(features_TF.shape[1])
+        mean_F, covariance_FF = _moments(features_TF, counted_T)
+        if kind == "centred":
+            return FeatureScaling(mean_F.astype(np.float32))
+        variances_F, vectors_FF = np.linalg.eigh(covariance_FF)
+        scales_F = 1 / np.sqrt(np.maximum(variances_F, 0) + RIDGE)
+        return FeatureScaling(mean_F.astype(np.float32), ((vectors_FF * scales_F) @ vectors_FF.T).astype(np.float32))
+
+
+def _moments(features_TF: AnyFloats, counted_T: Bools | None) -> tuple[Floats, Floats]:
+    """Mean and covariance, in double precision; zeros for an empty text."""
+    size = features_TF.shape[1]
+    total, sums_F, products_FF = 0, np.zeros(size), np.zeros((size, size))
+    for start in range(0, len(features_TF), PIECE):
+        piece = np.asarray(features_TF[start : start + PIECE], dtype=np.float64)
+        if counted_T is not None:
+            piece = piece[counted_T[start : start + PIECE]]
+        total += len(piece)
+        sums_F += piece.sum(axis=0)
+        products_FF += piece.T @ piece
+    mean_F = sums_F / max(total, 1)
+    return mean_F, products_FF / max(total, 1) - np.outer(mean_F, mean_F)
+
+
+class ScaledFeatures(nn.Module):
+    """A FeatureScaling as a step of a net; its arrays are saved with the net's parameters."""
+
+    mean_F: Tensor
+    matrix_FF: Tensor | None
+
+    def __init__(self, scaling: FeatureScaling) -> None:
+        super().__init__()
+        matrix_FF = scaling.matrix_FF
+        self.register_buffer("mean_F", torch.tensor(scaling.mean_F, dtype=torch.float32))
+        self.register_buffer("matrix_FF", None if matrix_FF is None else torch.tensor(matrix_FF, dtype=torch.float32))
+
+    def forward(self, features_TBF: Tensor) -> Tensor:
+        """Scaled features."""
+        centred_TBF = features_TBF - self.mean_F
+        return centred_TBF if self.matrix_FF is None else centred_TBF @ self.matrix_FF

@@ -1,0 +1,201 @@
+"""The mixture loss straight from logits, without a J-by-K matrix and without keeping logits for the way back.
+
+    log p = logaddexp(z_y, lse(z_dense + log D_y)) - logaddexp(lse(z_delta), lse(z_dense))
+
+Positions are taken in chunks whose logits stay in cache. One buffer holds a chunk's logits, then its weights lambda,
+then the gradient of -log p with respect to the logits, lambda - r, where r is each column's share of p; from there both
+gradients are matrix products. All of this happens on the way forward; the way back only scales.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from modlm.arrays import even_ranges
+
+CELLS = 256 * 10_000  # logits in a chunk: ten megabytes
+LEAST_ROWS = 32  # fewer make matrix products slow
+_ROOM = threading.local()
+
+
+def mixture_nll(
+    hidden_PH: Tensor,
+    weight_KH: Tensor,
+    bias_K: Tensor,
+    log_probs_PD: Tensor,
+    words_P: Tensor,
+    off_PD: Tensor | None = None,
+    *,
+    delta: bool,
+) -> tuple[Tensor, Tensor]:
+    """-log p of the word at each position, and the weight on dense columns there (which has no gradient).
+
+    Columns that are `off` get no weight and the others are renormalised. A word that no column with any weight gives
+    a probability has the loss inf.
+    """
+    given = _Given(log_probs_PD, words_P, off_PD, delta)
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (hidden_PH, weight_KH, bias_K)):
+        nll_P, mass_P = _MixtureLoss.apply(hidden_PH, weight_KH, bias_K, given)  # type: ignore[no-untyped-call]
+        return nll_P, mass_P
+    with torch.no_grad():
+        return _losses(hidden_PH, weight_KH, bias_K, given, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the loss takes as it is: log rows of D, words, columns switched off, whether there are delta columns."""
+
+    log_probs_PD: Tensor
+    words_P: Tensor
+    off_PD: Tensor | None
+    delta: bool
+
+    def part(self, start: int, end: int) -> _Given:
+        off_PD = None if self.off_PD is None else self.off_PD[start:end]
+        return _Given(self.log_probs_PD[start:end], self.words_P[start:end], off_PD, self.delta)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """The output layer over a chunk of positions."""
+
+    hidden_PH: Tensor
+    weight_KH: Tensor
+    bias_K: Tensor
+
+    def logits(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """Single logits: one column for each row."""
+        return (self.hidden_PH[rows] * self.weight_KH[columns]).sum(1) + self.bias_K[columns]
+
+
+@dataclass(frozen=True, slots=True)
+class _Gradients:
+    """Gradients with respect to hidden vectors, output vectors and biases."""
+
+    hidden_PH: Tensor
+    weight_KH: Tensor
+    bias_K: Tensor
+
+    @staticmethod
+    def like(hidden_PH: Tensor, weight_KH: Tensor, bias_K: Tensor) -> _Gradients:
+        return _Gradients(torch.empty_like(hidden_PH), torch.empty_like(weight_KH), torch.zeros_like(bias_K))
+
+
+class _MixtureLoss(torch.autograd.Function):
+    """Loss and gradients at once. Where the incoming gradient differs from position to position, it is done again."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden_PH: Tensor, weight_KH: Tensor, bias_K: Tensor, given: _Given) -> tuple[Tensor, Tensor]:
+        gradients = _Gradients.like(hidden_PH, weight_KH, bias_K)
+        nll_P, mass_P = _losses(hidden_PH, weight_KH, bias_K, given, gradients, None)
+        ctx.save_for_backward(hidden_PH, weight_KH, bias_K)
+        ctx.given, ctx.gradients = given, gradients
+        ctx.mark_non_differentiable(mass_P)
+        return nll_P, mass_P
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_P: Tensor, _: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
+        gradients, ctx.gradients = ctx.gradients, None
+        factor = _common_value(grad_P)
+        if gradients is None or factor is None:
+            hidden_PH, weight_KH, bias_K = ctx.saved_tensors
+            gradients = _Gradients.like(hidden_PH, weight_KH, bias_K)
+            _losses(hidden_PH, weight_KH, bias_K, ctx.given, gradients, grad_P if factor is None else None)
+        if factor not in (None, 1.0):
+            for tensor in (gradients.hidden_PH, gradients.weight_KH, gradients.bias_K):
+                tensor.mul_(factor)
+        return gradients.hidden_PH, gradients.weight_KH, gradients.bias_K, None
+
+
+def _common_value(grad_P: Tensor) -> float | None:
+    """The one value of all elements, if they have one: that of a sum or mean over positions."""
+    if grad_P.numel() == 0:
+        return 1.0
+    first = float(grad_P[0])
+    return first if grad_P.stride(0) == 0 or bool((grad_P == first).all()) else None
+
+
+def _losses(
+    hidden_PH: Tensor,
+    weight_KH: Tensor,
+    bias_K: Tensor,
+    given: _Given,
+    gradients: _Gradients | None,
+    scale_P: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """-log p and dense mass of all positions; fills the gradients of the sum of -log p, each times its scale."""
+    positions, columns = len(hidden_PH), len(bias_K)
+    nll_P, mass_P = hidden_PH.new_empty(positions), hidden_PH.new_empty(positions)
+    if gradients is not None and positions == 0:
+        gradients.weight_KH.zero_()
+    rows = max(LEAST_ROWS, CELLS // columns)
+    ranges = even_ranges(positions, max(1, round(positions / rows)))
+    for start, end in ranges:
+        logits_PK = torch.mm(hidden_PH[start:end], weight_KH.t(), out=_scratch(end - start, columns, hidden_PH))
+        logits_PK.add_(bias_K)  # addmm would first write the biases to every row, which takes longer
+        layer = _Layer(hidden_PH[start:end], weight_KH, bias_K)
+        nll_P[start:end], mass_P[start:end] = _to_gradients(logits_PK, given.part(start, end), layer)
+        if gradients is None:
+            continue
+        if scale_P is not None:
+            logits_PK.mul_(scale_P[start:end, None])
+        torch.mm(logits_PK, weight_KH, out=gradients.hidden_PH[start:end])
+        gradients.weight_KH.addmm_(logits_PK.t(), hidden_PH[start:end], beta=float(start > 0))
+        gradients.bias_K.add_(logits_PK.sum(0))
+    return nll_P, mass_P
+
+
+def _scratch(rows: int, columns: int, like: Tensor) -> Tensor:
+    """Room for a chunk's logits, kept from call to call: fresh memory costs as much as a pass over it."""
+    room: Tensor | None = getattr(_ROOM, "cells", None)
+    if room is None or room.numel() < rows * columns or room.dtype != like.dtype or room.device != like.device:
+        with torch.inference_mode(False):  # memory made in that mode could not be written to outside it
+            room = _ROOM.cells = torch.empty(rows * columns, dtype=like.dtype, device=like.device)
+    return room[: rows * columns].view(rows, columns)
+
+
+def _to_gradients(logits_PK: Tensor, given: _Given, layer: _Layer) -> tuple[Tensor, Tensor]:
+    """-log p and dense mass of each row; the logits become the gradient of -log p with respect to them."""
+    dense = given.log_probs_PD.shape[1]
+    if given.off_PD is not None:
+        logits_PK[:, :dense].masked_fill_(given.off_PD, -torch.inf)
+    scores_PC = _candidates(logits_PK, given)
+    joint_PC = scores_PC.clone()
+    joint_PC[:, :dense] += given.log_probs_PD
+    log_joint_P = joint_PC.logsumexp(1)
+    shares_PC = joint_PC.sub_(log_joint_P[:, None]).exp_().nan_to_num_(0.0)  # no share of a p of 0
+    weights_PK = torch.softmax(logits_PK, -1, out=logits_PK)
+    log_normaliser_P = _log_normaliser(weights_PK, scores_PC, _candidates(weights_PK, given), layer)
+    mass_P = weights_PK[:, :dense].sum(1)
+    weights_PK[:, :dense] -= shares_PC[:, :dense]
+    if given.delta:
+        weights_PK.scatter_add_(1, (given.words_P + dense)[:, None], -shares_PC[:, dense:])
+    return log_normaliser_P - log_joint_P, mass_P
+
+
+def _candidates(values_PK: Tensor, given: _Given) -> Tensor:
+    """A copy of the columns that can give a row's word a probability (C): all dense ones, and the delta of the word."""
+    dense = given.log_probs_PD.shape[1]
+    if not given.delta:
+        return values_PK.clone()
+    return torch.cat([values_PK[:, :dense], values_PK.gather(1, (given.words_P + dense)[:, None])], 1)
+
+
+def _log_normaliser(weights_PK: Tensor, scores_PC: Tensor, weights_PC: Tensor, layer: _Layer) -> Tensor:
+    """The log of the sum over exp(logits), from any column whose logit and weight are both known.
+
+    That is the heaviest candidate; where even its weight is too small to be exact, the heaviest of all columns.
+    """
+    score_P, weight_P = scores_PC.amax(1), weights_PC.amax(1)
+    doubtful = (weight_P < torch.finfo(weight_P.dtype).tiny * 1e8).nonzero().squeeze(1)
+    if len(doubtful):
+        weight_P[doubtful], column = weights_PK[doubtful].max(1)
+        score_P[doubtful] = layer.logits(doubtful, column)
+    return score_P - weight_P.log()

@@ -1,0 +1,122 @@
+"""The columns of a run: what its settings name becomes blocks, from all counts.
+
+Blocks are what a saved model keeps and what validation and test rows come from. Those of the training text itself carry
+what is needed to make rows without a fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
+from modlm.blocks.block import Block
+from modlm.blocks.held_out import HeldOutColumns
+from modlm.blocks.model import ModelBlock
+from modlm.counts.counting import count_text
+from modlm.counts.counts import Counts
+from modlm.counts.imported import import_counts
+from modlm.counts.trie import Trie
+from modlm.errors import InputError, VocabularyError
+from modlm.formats.folder import is_folder
+from modlm.smoothing import SMOOTHERS, estimate
+from modlm.text.corpus import Corpus
+from modlm.text.vocabulary import Vocabulary
+from modlm.training.config import ColumnsConfig, RunConfig
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountColumns:
+    """A block of a run."""
+
+    block: Block
+    """From all counts."""
+    counts: Counts | None = None
+    """The counts of the training text, if it comes from them."""
+
+    def held_out(self) -> HeldOutColumns | None:
+        """The same columns without a fold, if they come from the training text."""
+        if self.counts is None or not isinstance(self.block, NgramBlock):
+            return None
+        return HeldOutColumns.of(self.counts, self.block.estimates)
+
+
+def columns_of(config: RunConfig) -> dict[str, ColumnsConfig]:
+    """The count blocks of a run by name: those it lists, or `ngram` where the kind needs one and none is listed."""
+    if config.kind == "neural":
+        return {}
+    return dict(config.columns) or {"ngram": ColumnsConfig()}
+
+
+def count_columns(config: RunConfig, corpus: Corpus) -> dict[str, CountColumns]:
+    """The count blocks of a run, in the order of their columns; `corpus` is the training text.
+
+    Blocks of the training text with the same order and edge are counted once.
+    """
+    counted: dict[tuple[int, str], Counts] = {}
+    return {name: _columns(columns, corpus, counted) for name, columns in columns_of(config).items()}
+
+
+def count_blocks(config: RunConfig, corpus: Corpus) -> dict[str, Block]:
+    """The same as blocks alone."""
+    return {name: columns.block for name, columns in count_columns(config, corpus).items()}
+
+
+def dense_blocks(config: RunConfig, vocabulary: Vocabulary, columns: Mapping[str, CountColumns]) -> dict[str, Block]:
+    """All dense columns of the model: count blocks, then the constant ones."""
+    blocks: dict[str, Block] = {name: column.block for name, column in columns.items()}
+    for name, constant in CONSTANT_BLOCKS.items():
+        if name in config.extra:
+            blocks[name] = constant(vocabulary)
+    return blocks
+
+
+def _columns(config: ColumnsConfig, corpus: Corpus, counted: dict[tuple[int, str], Counts]) -> CountColumns:
+    if config.model:
+        return CountColumns(_model_block(config.model, corpus.vocabulary))
+    smoother = SMOOTHERS[config.smoothing]()
+    if not config.held_out:
+        return CountColumns(NgramBlock(estimate(smoother, _other_counts(config, corpus.vocabulary))))
+    key = (config.order, config.edge)
+    if key not in counted:
+        counted[key] = count_text(corpus, order=config.order, edge=config.edge)
+    return CountColumns(NgramBlock(estimate(smoother, counted[key])), counted[key])
+
+
+def _other_counts(config: ColumnsConfig, vocabulary: Vocabulary) -> Counts:
+    """Counts of other texts, of a counts folder or of a count file, over our vocabulary."""
+    if config.text:
+        return count_text(list(map(Path, config.text)), vocabulary=vocabulary, order=config.order, edge=config.edge)
+    path = Path(config.counts)
+    if not path.exists():
+        raise InputError("there is no such counts folder or count file. Check columns.counts.", path=path)
+    if not is_folder(path, kind="counts"):
+        return up_to(import_counts(path, vocabulary=vocabulary), config.order)
+    counts = Counts.open(path)
+    if counts.vocabulary != vocabulary:
+        raise VocabularyError(
+            f"The counts in {path} have another vocabulary ({len(counts.vocabulary)} words) than the run "
+            f"({len(vocabulary)}). Set vocabulary.file to the vocabulary.txt in that folder, or count the text with "
+            f"the run's vocabulary."
+        )
+    return up_to(counts, config.order)
+
+
+def up_to(counts: Counts, order: int) -> Counts:
+    """The counts without orders above this one; as they are when they have none."""
+    trie = counts.trie
+    if type(trie) is not Trie or trie.order <= order:
+        return counts
+    levels = trie.levels[: order + 2]
+    cut = Trie(trie.words[: levels[-1]], trie.first[: levels[-2] + 1], trie.suffix[: levels[-1]], levels)
+    return Counts(
+        counts.vocabulary, cut, counts.frequencies[: levels[-1]], edge=counts.edge, sentences=counts.sentences,
+        cut_off=counts.cut_off[:order],
+    )  # fmt: skip
+
+
+def _model_block(path: str, vocabulary: Vocabulary) -> ModelBlock:
+    from modlm.model.folder import load
+
+    return ModelBlock(load(path), vocabulary)

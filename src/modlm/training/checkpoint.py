@@ -1,0 +1,184 @@
+"""Checkpoints: one safetensors file with all tensors and, as JSON in its header, where the run stands. No pickles.
+
+    checkpoints/last.safetensors          parameters, optimiser, states of a document; `standing`, `run` in the header
+    checkpoints/best-<step>.safetensors   parameters of the best evaluation
+
+A file is written aside, forced to the disk and renamed; the best parameters are written before the checkpoint that
+names them. So whenever a run is killed, there is a whole checkpoint or none. Writing happens on a thread of its own
+from copies; training waits only for the copying.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from modlm.errors import ModelFolderError, require
+from modlm.files import output_error
+from modlm.training.standing import Standing
+
+FOLDER = "checkpoints"
+LAST = "last.safetensors"
+FORMAT = "modlm-checkpoint/1"
+TYPES = {np.dtype("float32"): "F32", np.dtype("float64"): "F64", np.dtype("int64"): "I64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a run can be taken up from."""
+
+    standing: Standing
+    run: dict[str, Any]
+    """The configuration and the fingerprints of texts, as JSON."""
+    tensors: dict[str, Tensor]
+    best: dict[str, Tensor]
+    """The best parameters; none before the first evaluation."""
+
+    def part(self, name: str) -> dict[str, Tensor]:
+        """Tensors of one part, `net` say, without its name."""
+        return {key.partition(".")[2]: value for key, value in self.tensors.items() if key.partition(".")[0] == name}
+
+
+class CheckpointWriter:
+    """Writes checkpoints of one run into `checkpoints/`; `close` waits for the last of them."""
+
+    def __init__(self, folder: Path, run: Mapping[str, Any]) -> None:
+        self.folder = folder / FOLDER
+        self.run = dict(run)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for partial in self.folder.glob(".*.partial"):  # of a run that was killed
+            partial.unlink(missing_ok=True)
+        self._thread = ThreadPoolExecutor(1, "checkpoint")
+        self._writing: Future[None] | None = None
+        self._copies: dict[str, np.ndarray] = {}
+
+    def write(self, standing: Standing, tensors: Mapping[str, Tensor], best: Mapping[str, Tensor] | None) -> None:
+        """Copy everything and write it in the background; `best` only when it is new."""
+        self.wait()
+        copies = {f"last/{name}": tensor for name, tensor in tensors.items()}
+        copies |= {f"best/{name}": tensor for name, tensor in (best or {}).items()}
+        for name, tensor in copies.items():
+            self._copy(name, tensor)
+        arrays = {name: self._copies[f"last/{name}"] for name in tensors}
+        best_arrays = {name: self._copies[f"best/{name}"] for name in best or {}}
+        header = {"format": FORMAT, "standing": json.dumps(standing.as_dict()), "run": json.dumps(self.run)}
+        self._writing = self._thread.submit(self._write, header, arrays, best_arrays, standing.best_step)
+
+    def _copy(self, name: str, tensor: Tensor) -> None:
+        """Into memory that is kept from one checkpoint to the next."""
+        source = tensor.detach().cpu()
+        copy = self._copies.get(name)
+        if copy is None or copy.shape != tuple(source.shape):
+            copy = self._copies[name] = np.empty(tuple(source.shape), source.numpy().dtype)
+        torch.from_numpy(copy).copy_(source)
+
+    def _write(
+        self, header: dict[str, str], arrays: Mapping[str, np.ndarray], best: Mapping[str, np.ndarray], step: int
+    ) -> None:
+        if best:
+            write_safetensors(self.folder / best_name(step), best, {"format": FORMAT})
+        write_safetensors(self.folder / LAST, arrays, header)
+        for other in self.folder.glob("best-*.safetensors"):
+            if other.name != best_name(step):
+                other.unlink(missing_ok=True)
+
+    def wait(self) -> None:
+        """Until the checkpoint under way is on the disk; an error in writing it comes out here."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
+
+    def close(self) -> None:
+        """Finish writing."""
+        try:
+            self.wait()
+        finally:
+            self._thread.shutdown()
+
+
+def best_name(step: int) -> str:
+    """The file of the best parameters, found at a step."""
+    return f"best-{step}.safetensors"
+
+
+def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, str]) -> None:
+    """Write a safetensors file aside, force it to the disk and rename it.
+
+    The format is a length, a JSON header and the bytes of the arrays; writing it here, straight from the arrays, lets
+    other threads run meanwhile.
+    """
+    entries: dict[str, Any] = {"__metadata__": dict(header)}
+    end = 0
+    for name, array in arrays.items():
+        begin, end = end, end + array.nbytes
+        entries[name] = {"dtype": TYPES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
+    text = json.dumps(entries).encode()
+    text += b" " * (-len(text) % 8)
+    aside = path.with_name(f".{path.name}.partial")
+    try:
+        with aside.open("wb") as stream:
+            stream.write(len(text).to_bytes(8, "little"))
+            stream.write(text)
+            for array in arrays.values():
+                stream.write(array.reshape(-1).view(np.uint8).data if array.size else b"")
+            stream.flush()
+            os.fsync(stream.fileno())
+        aside.replace(path)
+        _force_names(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise output_error(path, error) from error
+
+
+def _force_names(folder: Path) -> None:
+    """A rename is on the disk only when the folder is; systems that cannot do this do not need it."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def read_checkpoint(folder: Path) -> Checkpoint | None:
+    """The checkpoint of a run folder, or None when there is none yet."""
+    path = folder / FOLDER / LAST
+    if not path.exists():
+        return None
+    tensors, header = _read(path)
+    try:
+        standing, run = Standing(**json.loads(header["standing"])), json.loads(header["run"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, f"its header is not that of a checkpoint ({error})") from error
+    best = _read(folder / FOLDER / best_name(standing.best_step))[0] if standing.best_step >= 0 else {}
+    return Checkpoint(standing, run, tensors, best)
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    safetensors = require("safetensors", extra="neural", purpose="Resuming a run")
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            header: dict[str, str] = file.metadata() or {}
+            tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, safetensors.SafetensorError) as error:
+        raise _damaged(path, str(error)) from error
+    if header.get("format") != FORMAT:
+        raise _damaged(path, f"its format is {header.get('format')!r}, not {FORMAT!r}")
+    return tensors, header
+
+
+def _damaged(path: Path, reason: str) -> ModelFolderError:
+    return ModelFolderError(
+        f"Cannot resume from {path}: {reason}. Remove the folder {path.parent} to begin the run again, or take another."
+    )

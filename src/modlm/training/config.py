@@ -1,0 +1,143 @@
+"""A run as plain frozen data: which texts, which columns, which net, and how it is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from modlm.counts.counts import EDGES
+from modlm.errors import ConfigError
+from modlm.nets.config import BlockDropoutConfig, NetConfig, one_of
+from modlm.smoothing import SMOOTHERS
+
+KINDS = ("neural", "interpolated", "hybrid")
+OPTIMISERS = ("adam", "adamw", "sgd")
+SCHEDULES = ("constant", "plateau", "cosine")
+EXTRA = ("uniform", "unknown")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnsConfig:
+    """One block of count-based columns: n-gram orders of a text or of counts, or a whole model as one column."""
+
+    text: tuple[str, ...] = ()
+    """Texts to count; none, and no counts or model either: the training text, held out fold by fold."""
+    counts: str = ""
+    """A folder of counts or a count file instead of a text."""
+    model: str = ""
+    """A model folder or ARPA file that serves as one column."""
+    order: int = 5
+    smoothing: str = "modified-kneser-ney"
+    edge: str = "once"
+
+    def __post_init__(self) -> None:
+        one_of("columns.smoothing", self.smoothing, tuple(SMOOTHERS))
+        one_of("columns.edge", self.edge, tuple(EDGES))
+        if sum(map(bool, (self.text, self.counts, self.model))) > 1:
+            raise ConfigError("columns takes one of text, counts and model; give each its own block.")
+        if self.order < 1:
+            raise ConfigError(f"columns.order must be at least 1, but is {self.order}.")
+
+    @property
+    def held_out(self) -> bool:
+        """Whether these are counts of the training text itself."""
+        return not (self.text or self.counts or self.model)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimiserConfig:
+    """How parameters move."""
+
+    kind: str = "adam"
+    learning_rate: float = 0.001
+    weight_decay: float = 0.0
+    clip: float = 5.0
+    """The norm to which gradients of the loss, summed over the batch, are cut down; 0 does not."""
+    schedule: str = "constant"
+    """constant; plateau: times `decay` when validation got worse; cosine: down to 0 at the end of the run."""
+    decay: float = 0.5
+    warmup: int = 0
+    """Words over which the learning rate grows from 0."""
+
+    def __post_init__(self) -> None:
+        one_of("optimiser.kind", self.kind, OPTIMISERS)
+        one_of("optimiser.schedule", self.schedule, SCHEDULES)
+        if not self.learning_rate > 0:
+            raise ConfigError(f"optimiser.learning_rate must be above 0, but is {self.learning_rate}.")
+        for name in ("weight_decay", "clip", "warmup"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"optimiser.{name} must not be negative, but is {getattr(self, name)}.")
+        if not 0 < self.decay <= 1:
+            raise ConfigError(f"optimiser.decay must be above 0 and at most 1, but is {self.decay}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleConfig:
+    """How long a run takes and when it looks at the validation text."""
+
+    epochs: float = 20.0
+    """Passes over the training text at most."""
+    minutes: float = 0.0
+    """Training time at most, counted over all resumed parts; 0: no limit."""
+    evaluate_every: int = 0
+    """Words between evaluations; 0: twice an epoch."""
+    patience: int = 6
+    """Evaluations without a better one before a run ends; 0: never."""
+    checkpoint_seconds: float = 60.0
+    """Time between checkpoints; one is written at every evaluation too."""
+    batch_words: int = 512
+    """Words in a batch, padding counted, as long as it holds more than one sentence."""
+    evaluation_words: int = 4096
+    """The same for evaluation."""
+    steps: int = 35
+    """context = document: words through which gradients go back."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_words", "evaluation_words", "steps"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"schedule.{name} must be above 0, but is {getattr(self, name)}.")
+        for name in ("minutes", "evaluate_every", "patience", "checkpoint_seconds"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"schedule.{name} must not be negative, but is {getattr(self, name)}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VocabularyConfig:
+    """The words that can be predicted: those of a file, or of the training text."""
+
+    file: str = ""
+    max_words: int = 0
+    """The most frequent so many; 0: all."""
+    min_count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """Everything a run is determined by."""
+
+    kind: str = "hybrid"
+    text: str
+    valid: str
+    test: str = ""
+    seed: int = 1
+    folds: int = 10
+    """Parts of the training text; each gets its rows from the counts of all the others."""
+    extra: tuple[str, ...] = EXTRA
+    """Constant columns."""
+    vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
+    columns: dict[str, ColumnsConfig] = field(default_factory=dict)
+    """Count blocks by name; interpolated and hybrid models without any get one, `ngram`."""
+    net: NetConfig = field(default_factory=NetConfig)
+    block_dropout: BlockDropoutConfig = field(default_factory=BlockDropoutConfig)
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, KINDS)
+        for name in self.extra:
+            one_of("extra", name, EXTRA)
+        if self.folds < 2:
+            raise ConfigError(f"folds must be at least 2, but is {self.folds}.")
+        if self.kind == "neural" and (self.columns or "counts" in self.net.inputs):
+            raise ConfigError("A neural model has no count columns. Take kind = hybrid, or leave columns and counts out.")
+        if self.kind == "interpolated" and self.net.tied:
+            raise ConfigError("net.tied needs delta columns, which an interpolated model has not.")

@@ -1,0 +1,259 @@
+"""From a TOML file, a preset, flags and `--set a.b=c` to a `RunConfig`, and from a `RunConfig` back to TOML.
+
+In between stands a `Table`: nested dictionaries, each later source laid over the earlier ones. What nobody set is
+filled in last: first what is usual for the kind of model (`USUAL`), then the defaults of the fields. Names in a file
+are relative to the folder of the file; in the table, and so in the `config.toml` of a run, they are absolute.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from modlm.errors import ConfigError, InputError, nearest
+from modlm.training.config import ColumnsConfig, RunConfig
+from modlm.training.setting_values import checked, fields_of, parsed, toml_value
+
+Table = dict[str, Any]
+
+PRESETS = Path(__file__).with_name("presets")
+COLUMN_NAME = re.compile(r"[A-Za-z0-9_-]+")
+TAKEN = ("uniform", "unknown", "delta")  # columns that have these names already
+FILES = ("text", "valid", "test", "vocabulary.file", "columns.*.text", "columns.*.counts", "columns.*.model")
+USUAL: dict[str, Table] = {  # sections 5.1 and 5.3 of the paper
+    "neural": {"extra": [], "net": {"inputs": ["word"], "dropout": 0.5}},
+    "interpolated": {"columns": {"ngram": {}}},
+    "hybrid": {"columns": {"ngram": {}}, "net": {"dropout": 0.5}, "block_dropout": {"rate": 0.5}},
+}
+
+
+def read_config(path: str | Path, assignments: Iterable[str] = ()) -> RunConfig:
+    """The run that a TOML file describes, changed by `a.b=c`."""
+    return run_config(assigned(read_table(path), assignments), where=str(path))
+
+
+# ---- sources ---------------------------------------------------------------------------------------------------------
+
+
+def read_table(path: str | Path) -> Table:
+    """The table of a file; relative names in it become absolute, as seen from the folder of the file."""
+    path = Path(path)
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not a TOML file: {error}. Write lines such as: kind = 'hybrid'") from None
+    check_names(table, where=str(path))
+    return located(table, path.absolute().parent)
+
+
+def preset_names() -> list[str]:
+    """The presets that come with the package, such as `paper/ptb-hybrid`."""
+    return sorted(path.relative_to(PRESETS).with_suffix("").as_posix() for path in PRESETS.rglob("*.toml"))
+
+
+def find_table(name: str) -> Table:
+    """The table of a file or of a preset."""
+    if Path(name).is_file():
+        return read_table(name)
+    if name in preset_names():
+        return read_table(PRESETS / f"{name}.toml")
+    raise ConfigError(
+        f"{name} is neither a file nor a preset.{nearest(name, preset_names())} Presets: {', '.join(preset_names())}."
+    )
+
+
+def merged(below: Table, above: Table) -> Table:
+    """Both tables as one; where both have a value, the one above."""
+    both = dict(below)
+    for key, value in above.items():
+        mixed = isinstance(value, dict) and isinstance(both.get(key), dict)
+        both[key] = merged(both[key], value) if mixed else value
+    return both
+
+
+def assigned(table: Table, assignments: Iterable[str]) -> Table:
+    """The table with `a.b=c` laid over it; names of files are relative to the working folder."""
+    for assignment in assignments:
+        path, sign, text = assignment.partition("=")
+        path = path.strip()
+        if not sign or not path:
+            raise ConfigError(f"--set takes NAME=VALUE, such as net.hidden=100, but got {assignment!r}.")
+        value = parsed(text, type_of(path), path=path)
+        change: Any = value
+        for part in reversed(path.split(".")):
+            change = {part: change}
+        table = merged(table, located(change, Path.cwd()))
+    return table
+
+
+def located(table: Table, folder: Path, prefix: str = "") -> Table:
+    """The table with all names of files absolute, those that were not so as seen from the folder."""
+    return {key: _located(value, folder, f"{prefix}{key}") for key, value in table.items()}
+
+
+def _located(value: Any, folder: Path, path: str) -> Any:
+    if isinstance(value, dict):
+        return located(value, folder, f"{path}.")
+    if _pattern(path) not in FILES:
+        return value
+    if isinstance(value, str):
+        return str(folder / value) if value else value
+    return tuple(str(folder / item) for item in value) if isinstance(value, list | tuple) else value
+
+
+def _pattern(path: str) -> str:
+    return re.sub(r"^columns\.[^.]+\.", "columns.*.", path)
+
+
+# ---- names and types -------------------------------------------------------------------------------------------------
+
+
+def tables(path: str = "", config: type[Any] = RunConfig) -> dict[str, dict[str, Any]]:
+    """Every table of settings by its path (`columns.*` for the count blocks), with names and types."""
+    found: dict[str, dict[str, Any]] = {path: fields_of(config)}
+    for name, kind in fields_of(config).items():
+        inner = f"{path}.{name}" if path else name
+        if dataclasses.is_dataclass(kind):
+            found |= tables(inner, kind)  # type: ignore[arg-type]  # a class, never an instance
+        elif name == "columns":
+            found |= {inner: {}} | tables(f"{inner}.*", ColumnsConfig)
+    return found
+
+
+def settings() -> dict[str, Any]:
+    """Every setting by its path, with its type."""
+    return {
+        f"{path}.{name}" if path else name: kind
+        for path, fields in tables().items()
+        for name, kind in fields.items()
+        if not dataclasses.is_dataclass(kind) and name != "columns"
+    }
+
+
+def type_of(path: str) -> Any:
+    """The type of the setting at a path, or an error with the nearest right path."""
+    known = settings()
+    if _pattern(path) in known:
+        return known[_pattern(path)]
+    if path in tables() or re.fullmatch(r"columns\.[^.]+", path):
+        inside = [name for name in known if name.startswith(f"{_pattern(path + '.')}")]
+        raise ConfigError(f"{path} is a table, not a setting. Set what is in it: {', '.join(inside)}.")
+    guess = nearest(path, known) or nearest(path.split(".")[-1], {name.split(".")[-1]: 0 for name in known})
+    raise ConfigError(f"There is no setting {path}.{guess} Known: {', '.join(known)}.")
+
+
+def check_names(table: Table, *, where: str, path: str = "") -> None:
+    """Every key is a setting and every value of its type."""
+    known = tables()[re.sub(r"^columns\..+$", "columns.*", path)]
+    for key, value in table.items():
+        inner = f"{path}.{key}" if path else key
+        if path == "columns":
+            _check_column_name(key, where)
+        elif key not in known:
+            place = f"in the table {path}" if path else "at the top"
+            raise ConfigError(
+                f"{where}: there is no setting {inner}.{nearest(key, known)} Known {place}: {', '.join(known)}."
+            )
+        is_table = path == "columns" or key == "columns" or dataclasses.is_dataclass(known[key])
+        if is_table and not isinstance(value, dict):
+            raise ConfigError(f"{where}: {inner} must be a table, [{inner}], but is {toml_value(value)}.")
+        if is_table:
+            check_names(value, where=where, path=inner)
+        else:
+            checked(value, known[key], path=f"{where}: {inner}")
+
+
+def _check_column_name(name: str, where: str) -> None:
+    if not COLUMN_NAME.fullmatch(name) or name in TAKEN:
+        raise ConfigError(
+            f"{where}: columns.{name} is no name for a block. Take letters, digits, _ and -, and none of "
+            f"{', '.join(TAKEN)}."
+        )
+
+
+# ---- the run ---------------------------------------------------------------------------------------------------------
+
+
+def run_config(table: Table, *, where: str = "config") -> RunConfig:
+    """The run that a table describes; what it leaves out is what is usual for its kind."""
+    check_names(table, where=where)
+    kind = table.get("kind", "hybrid")
+    usual = dict(USUAL.get(kind, {}))
+    if table.get("columns"):
+        usual.pop("columns", None)
+    full = merged(usual, table)
+    for name in ("text", "valid"):
+        if not full.get(name):
+            raise ConfigError(f"{where}: {name} is missing. Name the text with {name} = 'FILE', or with --{name} FILE.")
+    try:
+        config: RunConfig = _built(RunConfig, full)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    _check_groups(config, where)
+    return config
+
+
+def _built(config: type[Any], table: Table) -> Any:
+    """The configuration of a table whose names are right."""
+    values: Table = {}
+    for name, kind in fields_of(config).items():
+        if name not in table:
+            continue
+        if dataclasses.is_dataclass(kind):
+            values[name] = _built(kind, table[name])  # type: ignore[arg-type]  # a class, never an instance
+        elif name == "columns":
+            values[name] = {block: _column(block, entry) for block, entry in table[name].items()}
+        else:
+            values[name] = checked(table[name], kind, path=name)
+    return config(**values)
+
+
+def _column(name: str, table: Table) -> ColumnsConfig:
+    try:
+        built: ColumnsConfig = _built(ColumnsConfig, table)
+    except ConfigError as error:
+        raise ConfigError(re.sub(r"^columns\b", f"columns.{name}", str(error))) from None
+    return built
+
+
+def _check_groups(config: RunConfig, where: str) -> None:
+    known = (*config.columns, *config.extra)
+    for name in (name for group in config.block_dropout.groups for name in group):
+        if name not in known:
+            raise ConfigError(
+                f"{where}: block_dropout.groups names {name!r}, which is no block of this run.{nearest(name, known)} "
+                f"Blocks: {', '.join(known) or 'none'}."
+            )
+
+
+def check_files(config: RunConfig) -> None:
+    """Refuse at once what would be missed only when it is read."""
+    named = {"text": config.text, "valid": config.valid, "test": config.test, "vocabulary.file": config.vocabulary.file}
+    for name, block in config.columns.items():
+        named |= {f"columns.{name}.text": text for text in block.text}
+        named |= {f"columns.{name}.counts": block.counts, f"columns.{name}.model": block.model}
+    for setting, path in named.items():
+        if path and not Path(path).exists():
+            raise InputError(f"there is no such file, but {setting} names it.", path=path)
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+def to_toml(config: RunConfig) -> str:
+    """All settings of a run as TOML; `read_config` gives the same run back."""
+    return "\n".join(_lines(dataclasses.asdict(config))).strip() + "\n"
+
+
+def _lines(table: Table, path: str = "") -> list[str]:
+    plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
+    lines = ["", f"[{path}]"] if path and plain else []
+    lines += [f"{key} = {toml_value(value)}" for key, value in plain.items()]
+    for key, value in table.items():
+        if isinstance(value, dict):
+            lines += _lines(value, f"{path}.{key}" if path else key)
+    return lines

@@ -1,0 +1,143 @@
+"""What a run says while it goes: one live line when somebody watches, a plain line for each evaluation otherwise."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+from modlm.errors import require
+from modlm.progress import short, watched
+from modlm.training.journal import Line, perplexity
+from modlm.training.standing import Rules, Standing
+
+EVERY = 0.5  # seconds between changes of the live line
+SMOOTH = 0.9  # share of the old rate in the one shown
+
+
+class Live:
+    """Lines on standard error; silent in all processes but the first."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        *,
+        leads: bool,
+        stream: TextIO | None = None,
+        shown: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.rules, self.leads, self.clock = rules, leads, clock
+        self.stream = stream if stream is not None else sys.stderr
+        self.shown = (watched() if shown is None else shown) and leads
+        self.valid = ""
+        self._last: tuple[float, int] | None = None
+        self._rate = 0.0
+        self._width = 0
+
+    def stepped(self, standing: Standing) -> None:
+        """After every step; costs a look at the clock."""
+        if not self.shown:
+            return
+        now = self.clock()
+        if self._last is None:
+            self._last = (now, standing.words)
+        then, words = self._last
+        if now - then < EVERY:
+            return
+        rate = (standing.words - words) / (now - then)
+        self._rate = rate if self._rate == 0 else SMOOTH * self._rate + (1 - SMOOTH) * rate
+        self._last = (now, standing.words)
+        self._overwrite(self.line(standing))
+
+    def line(self, standing: Standing) -> str:
+        """Epoch and words, words/s, perplexities, dense mass and the time to the end of the last epoch."""
+        count = max(1, standing.train_words)
+        parts = [
+            f"epoch {self.rules.epochs(standing):.2f}/{self.rules.config.schedule.epochs:g}",
+            f"{short(standing.words)} words",
+            f"{short(self._rate)}/s",
+            f"train {perplexity(standing.train_nll / count):.1f}",
+            f"valid {self.valid or '-'}",
+            f"dense {standing.train_mass / count:.2f}",
+            f"ETA {span(self._remaining(standing))}",
+        ]
+        return "  ".join(parts)
+
+    def _remaining(self, standing: Standing) -> float:
+        """Seconds to the end of the last epoch, or to the time limit; evaluations are not counted."""
+        left = (self.rules.total_words - standing.words) / max(1.0, self._rate)
+        limit = 60 * self.rules.config.schedule.minutes
+        return min(left, max(0.0, limit - standing.seconds)) if limit else left
+
+    def evaluated(self, line: Line) -> None:
+        """After an evaluation: its line stays on the screen."""
+        self.valid = _number(line.get("valid_perplexity"))
+        self._last = None
+        if not self.leads:
+            return
+        parts = [f"epoch {line['epoch']:.2f}", f"{short(float(line['words'] or 0))} words"]
+        parts += [f"{text} {_number(line[f'{text}_perplexity'])}" for text in TEXTS if f"{text}_perplexity" in line]
+        parts += [f"dense {line['valid_dense_mass']:.3f}"] + (["best"] if line["best"] else [])
+        self.note("  ".join(parts))
+
+    def note(self, text: str) -> None:
+        """A line that stays."""
+        if self.leads:
+            self._overwrite("")
+            print(text, file=self.stream, flush=True)
+
+    def _overwrite(self, text: str) -> None:
+        if not self.shown:
+            return
+        self.stream.write("\r" + text.ljust(self._width) + ("\r" if not text else ""))
+        self.stream.flush()
+        self._width = len(text)
+
+    def close(self) -> None:
+        """Take the live line away."""
+        self._overwrite("")
+
+
+TEXTS = ("train", "valid", "test")
+
+
+def _number(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else "inf"
+
+
+def span(seconds: float) -> str:
+    """A time for people: 45s, 12m, 3h05m."""
+    minutes = round(seconds / 60)
+    if seconds < 100:
+        return f"{seconds:.0f}s"
+    return f"{minutes}m" if minutes < 100 else f"{minutes // 60}h{minutes % 60:02d}m"
+
+
+def check_tensorboard() -> None:
+    """An error before any work is done if the package is missing."""
+    require("tensorboard", extra="tensorboard", purpose="Writing TensorBoard files")
+
+
+class TensorBoard:
+    """Every number of a journal line as a curve over words."""
+
+    def __init__(self, folder: Path) -> None:
+        check_tensorboard()
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer: Any = SummaryWriter(str(folder))
+
+    def add(self, line: Line) -> None:
+        """One evaluation."""
+        for name, value in line.items():
+            if isinstance(value, float):
+                text, _, what = name.partition("_") if name.partition("_")[0] in TEXTS else ("run", "", name)
+                self._writer.add_scalar(f"{what}/{text}", value, line["words"])
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._writer.close()

@@ -1,0 +1,106 @@
+"""Optimisers with clipping in the same pass: the norm is that of the loss summed over the batch, as in the paper.
+
+torch's own fused updates are called as functions; its optimiser classes do the same, but load its compiler, which takes
+longer than preparing a small run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.optim.adam import adam
+from torch.optim.adamw import adamw
+from torch.optim.sgd import sgd
+
+from modlm.errors import ModelFolderError
+from modlm.training.config import OptimiserConfig
+
+BETAS = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "amsgrad": False, "maximize": False}
+PLAIN = {"momentum": 0.0, "dampening": 0.0, "nesterov": False, "maximize": False}
+SCALES_ITSELF = ("cpu", "cuda")  # devices whose fused updates divide gradients by `grad_scale` on the way
+
+
+class Optimiser:
+    """Moves parameters along their gradients. `memory` is what it keeps: the moments of Adam and their steps."""
+
+    def __init__(self, config: OptimiserConfig, parameters: Iterable[nn.Parameter]) -> None:
+        self.clip, self.weight_decay = config.clip, config.weight_decay
+        self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
+        self.update, names = RULES[config.kind]
+        self.memory = {name: [self._first(name, parameter) for parameter in self.parameters] for name in names}
+
+    @staticmethod
+    def _first(name: str, parameter: Tensor) -> Tensor:
+        return torch.zeros_like(parameter if name != STEPS else parameter.new_zeros(()), requires_grad=False)
+
+    def gradients(self) -> list[Tensor]:
+        """The gradient of every parameter; zeros for those that had no part in the loss."""
+        for parameter in self.parameters:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        return [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+
+    def clear(self) -> None:
+        """Forget gradients."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def norm(self) -> float:
+        """The length of all gradients as one vector; infinite or NaN when one of them is."""
+        flat = [gradient.reshape(-1) for gradient in self.gradients()]
+        return float(torch.stack([torch.dot(gradient, gradient) for gradient in flat]).sum().sqrt())
+
+    @torch.no_grad()
+    def step(self, *, learning_rate: float, norm: float) -> None:
+        """One update with gradients cut down to the norm allowed."""
+        gradients = self.gradients()
+        divisor = norm / self.clip if 0 < self.clip < norm else 1.0
+        scale = None
+        if divisor != 1 and gradients[0].device.type in SCALES_ITSELF:
+            scale = torch.tensor(divisor, device=gradients[0].device)
+        elif divisor != 1:
+            torch._foreach_mul_(gradients, 1 / divisor)
+        self.update(
+            self.parameters, gradients, self.memory, lr=learning_rate, weight_decay=self.weight_decay, grad_scale=scale
+        )
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The memory by name: what it is and the number of the parameter."""
+        return {
+            f"{name}.{number}": value for name, values in self.memory.items() for number, value in enumerate(values)
+        }
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take over what `tensors` gave."""
+        own = self.tensors()
+        if {name: value.shape for name, value in own.items()} != {name: value.shape for name, value in tensors.items()}:
+            raise ModelFolderError(
+                "The checkpoint's optimiser has other parameters than this run. It belongs to another run; begin anew "
+                "in another folder."
+            )
+        for name, value in tensors.items():
+            own[name].copy_(value)
+
+
+STEPS = "step"
+Memory = dict[str, list[Tensor]]
+
+
+def _adam(
+    rule: Callable[..., None], parameters: list[Tensor], gradients: list[Tensor], memory: Memory, **settings: object
+) -> None:
+    rule(parameters, gradients, memory["mean"], memory["square"], [], memory[STEPS], fused=True, **settings, **BETAS)
+
+
+def _sgd(parameters: list[Tensor], gradients: list[Tensor], memory: Memory, **settings: object) -> None:
+    sgd(parameters, gradients, [None] * len(parameters), fused=True, **settings, **PLAIN)  # type: ignore[arg-type]
+
+
+RULES: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+    "adam": (partial(_adam, adam), ("mean", "square", STEPS)),
+    "adamw": (partial(_adam, adamw), ("mean", "square", STEPS)),
+    "sgd": (_sgd, ()),
+}

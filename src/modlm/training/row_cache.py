@@ -1,0 +1,161 @@
+"""Rows kept for the next run: a folder for each text and setting, named by the sum of all that went into it.
+
+The cache is `$MODLM_CACHE`, or `~/.cache/modlm`. An entry is found by contents (ids, vocabulary, settings of columns,
+sums of the files they name, versions), so it is never out of date; one that is damaged is made anew. Entries used least
+recently go when the cache outgrows `$MODLM_CACHE_SIZE`, and the log says where it is and how large. All of it may be
+deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import modlm
+from modlm.counts.engine import bytes_of
+from modlm.errors import ConfigError, InputError, ModelFolderError, OutputError
+from modlm.files import sha256
+from modlm.formats.folder import manifest_name
+from modlm.progress import short
+from modlm.text.corpus import Corpus
+from modlm.training.blocks import CountColumns, columns_of, count_columns
+from modlm.training.config import ColumnsConfig, RunConfig
+from modlm.training.rows import held_out_rows, rows
+from modlm.training.text_rows import VERSION, TextRows
+
+log = logging.getLogger("modlm")
+
+LARGEST = "20GB"  # what a cache may grow to unless MODLM_CACHE_SIZE says otherwise
+TRAIN = "train"
+
+Columns = Callable[[], Mapping[str, CountColumns]]
+
+
+def cached_rows(
+    config: RunConfig, train: Corpus, others: Mapping[str, Corpus] | None = None, *, columns: Columns | None = None
+) -> dict[str, TextRows]:
+    """The rows of a run's texts: `train` without its folds, and the others by name from all counts.
+
+    What the cache has is mapped at once; only what it lacks makes `columns` (by default `count_columns`) be counted.
+    """
+    texts = {TRAIN: train, **(others or {})}
+    if not columns_of(config):
+        return {name: rows(text, {}) for name, text in texts.items()}
+    counted: list[Mapping[str, CountColumns]] = []
+
+    def made(name: str, folder: Path | None) -> TextRows:
+        if not counted:
+            counted.append(columns() if columns is not None else count_columns(config, train))
+        if name == TRAIN:
+            return held_out_rows(train, counted[0], config.folds, folder=folder)
+        return rows(texts[name], {key: column.block for key, column in counted[0].items()}, folder=folder)
+
+    about = _about(config, train)
+    return {name: _found_or_made(_entry(about, config, name, text), name, made) for name, text in texts.items()}
+
+
+def cache_folder() -> Path:
+    """Where rows are kept."""
+    return Path(os.environ.get("MODLM_CACHE") or Path("~/.cache/modlm").expanduser()) / "rows"
+
+
+def _found_or_made(entry: Path, name: str, made: Callable[[str, Path | None], TextRows]) -> TextRows:
+    if entry.exists():
+        try:
+            found = TextRows.open(entry, verify="full")
+            with suppress(OSError):
+                os.utime(entry)
+            log.info("rows of %s: mapped from %s", name, entry)
+            return found
+        except ModelFolderError as error:
+            log.warning("Rows in the cache are made anew. %s", error)
+    try:
+        found = made(name, entry)
+    except OutputError as error:
+        log.warning("Rows are kept in memory, for this run only. %s", error)
+        return made(name, None)
+    _keep_within(cache_folder(), _largest(), spared=entry)
+    size, whole = short(found.bytes), short(_bytes_in(cache_folder()))
+    log.info("rows of %s: %s bytes in %s (the cache has %s in all)", name, size, entry, whole)
+    return found
+
+
+def _about(config: RunConfig, train: Corpus) -> dict[str, Any]:
+    """What the rows of all texts of a run depend on."""
+    columns = columns_of(config)
+    return {
+        "versions": [modlm.__version__, VERSION],
+        "vocabulary": train.vocabulary.fingerprint,
+        "train": _sum_of_ids(train) if any(column.held_out for column in columns.values()) else "",
+        "columns": [[name, asdict(column), _sources(column)] for name, column in columns.items()],
+    }
+
+
+def _entry(about: dict[str, Any], config: RunConfig, name: str, text: Corpus) -> Path:
+    own = {**about, "text": _sum_of_ids(text), "folds": config.folds if name == TRAIN else 0}
+    return cache_folder() / hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:40]
+
+
+def _sum_of_ids(corpus: Corpus) -> str:
+    return hashlib.sha256(np.ascontiguousarray(corpus.ids).data).hexdigest()
+
+
+def _sources(column: ColumnsConfig) -> list[str]:
+    """The sums of the files that a column comes from; of a folder of ours, of its manifest, which lists the rest."""
+    named = [*column.text, *filter(None, (column.counts, column.model))]
+    return [sha256(_file_of(Path(name))) for name in named]
+
+
+def _file_of(path: Path) -> Path:
+    manifests = (path / manifest_name("counts"), path / manifest_name("model"), path / "model" / manifest_name("model"))
+    for file in (path, *manifests):
+        if file.is_file():
+            return file
+    raise InputError("there is no such file or folder of modlm's. Check the columns of the run.", path=path)
+
+
+def _largest() -> int:
+    asked = os.environ.get("MODLM_CACHE_SIZE") or LARGEST
+    try:
+        return bytes_of(asked)
+    except ConfigError as error:
+        raise ConfigError(f"MODLM_CACHE_SIZE limits the cache. {error}") from error
+
+
+def _keep_within(cache: Path, largest: int, *, spared: Path) -> None:
+    """Remove the entries used least recently until the rest fits; whoever has mapped them keeps them."""
+    entries = sorted((path for path in cache.iterdir() if not path.name.startswith(".")), key=_last_use)
+    whole = _bytes_in(cache)
+    for path in entries:
+        if whole <= largest:
+            return
+        if path != spared:
+            size = _bytes_in(path)
+            shutil.rmtree(path, ignore_errors=True)
+            log.warning("Rows of %s bytes were removed from %s to keep it within its limit.", short(size), cache)
+            whole -= size
+
+
+def _last_use(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total

@@ -1,0 +1,145 @@
+"""`train`: from a configuration to a run folder with its journal, checkpoints, model and result."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from modlm.arrays import threads
+from modlm.errors import ModlmError
+from modlm.model.folder import save
+from modlm.nets.neural_mixture import NeuralMixture
+from modlm.training.checkpoint import Checkpoint, CheckpointWriter, read_checkpoint
+from modlm.training.config import RunConfig
+from modlm.training.distributed import Processes, join
+from modlm.training.journal import JOURNAL, TIMINGS, Journal, Line
+from modlm.training.live import Live, TensorBoard, check_tensorboard
+from modlm.training.prepare import Prepared, evaluation_batches, prepare, texts_of
+from modlm.training.run_folder import MODEL, Result, card, check_same_run, check_settings, open_run_folder, run_record
+from modlm.training.standing import Rules
+from modlm.training.trainer import Trainer
+
+
+def train(
+    config: RunConfig,
+    folder: str | os.PathLike[str],
+    *,
+    resume: bool = False,
+    device: str = "auto",
+    tensorboard: bool = False,
+) -> Result:
+    """Train a model to the end of its run, or go on with the run in the folder.
+
+    Ctrl-C and SIGTERM save a checkpoint and come out as `Interrupted`, a KeyboardInterrupt.
+    """
+    if tensorboard:
+        check_tensorboard()
+    processes = join(device)
+    try:
+        with _settled(processes.device):
+            return _train(config, Path(folder), processes, resume=resume, tensorboard=tensorboard)
+    finally:
+        processes.close()
+
+
+def _train(config: RunConfig, folder: Path, processes: Processes, *, resume: bool, tensorboard: bool) -> Result:
+    checkpoint = read_checkpoint(folder) if resume else None
+    if checkpoint is not None:
+        check_settings(checkpoint.run, run_record(config), folder)
+    if processes.leads:
+        open_run_folder(folder, config, resume=resume)
+    prepared = prepare(config, processes)
+    trainer = _trainer(config, folder, processes, prepared, checkpoint)
+    if tensorboard and processes.leads:
+        trainer.tensorboard = TensorBoard(folder / "tensorboard")
+    reason = trainer.run()
+    if trainer.tensorboard is not None:
+        trainer.tensorboard.close()
+    result = _result(trainer, prepared, reason)
+    if processes.leads:
+        model = NeuralMixture(prepared.vocabulary, prepared.blocks(config), prepared.net.cpu())
+        save(model, folder / MODEL, card=card(result, config, prepared.fingerprints()), overwrite=True)
+        result.write()
+    processes.wait()
+    return result
+
+
+def _trainer(
+    config: RunConfig, folder: Path, processes: Processes, prepared: Prepared, checkpoint: Checkpoint | None
+) -> Trainer:
+    record = run_record(config, prepared.fingerprints())
+    if checkpoint is not None:
+        check_same_run(checkpoint.run, record, folder)
+    texts = texts_of(config, prepared)
+    rules = Rules(config, texts.train.words)
+    writer = CheckpointWriter(folder, record) if processes.leads else None
+    live = Live(rules, leads=processes.leads)
+    trainer = Trainer(rules, prepared.net, prepared.block_dropout, texts, folder, writer, processes, live)
+    if checkpoint is not None:
+        trainer.take_up(checkpoint)
+    return trainer
+
+
+def _result(trainer: Trainer, prepared: Prepared, reason: str) -> Result:
+    standing, config = trainer.standing, trainer.rules.config
+    best = _best_line(trainer)
+    perplexities = {name: _perplexity(best, name) for name in ("valid", "test") if name in prepared.rows}
+    if config.net.context == "document":  # exactly as the model itself scores a text: in one stream
+        for name in perplexities:
+            perplexities[name] = trainer.score(evaluation_batches(config, prepared, name, streams=1)).perplexity
+    return Result(
+        folder=trainer.folder,
+        kind=config.kind,
+        stopped=reason,
+        words=standing.words,
+        epochs=trainer.rules.epochs(standing),
+        evaluations=standing.evaluations,
+        seconds=standing.seconds,
+        words_per_second=_words_per_second(trainer.folder),
+        parameters=sum(parameter.numel() for parameter in prepared.net.parameters()),
+        device=str(trainer.processes.device),
+        processes=trainer.processes.world,
+        best=best,
+        valid_perplexity=perplexities["valid"],
+        test_perplexity=perplexities.get("test"),
+    )
+
+
+def _best_line(trainer: Trainer) -> Line:
+    lines = [line for line in Journal(trainer.folder / JOURNAL).lines() if line["best"]]
+    if not lines:
+        raise ModlmError(
+            "No evaluation gave the validation text a probability above 0, so there is no best model. Add a constant "
+            'column, extra = ["uniform", "unknown"], or check the validation text.'
+        )
+    return lines[-1]
+
+
+def _perplexity(line: Line, name: str) -> float:
+    value = line[f"{name}_perplexity"]
+    return value if isinstance(value, float) else math.inf
+
+
+def _words_per_second(folder: Path) -> float:
+    """The median over the stretches between evaluations."""
+    speeds = sorted(float(line["train_words_per_second"] or 0) for line in Journal(folder / TIMINGS).lines())
+    return speeds[len(speeds) // 2] if speeds else 0.0
+
+
+@contextmanager
+def _settled(device: torch.device) -> Iterator[None]:
+    """As many threads as asked for; on a GPU, kernels whose sums come out the same every time, where there are any."""
+    before = torch.get_num_threads()
+    if os.environ.get("MODLM_THREADS"):
+        torch.set_num_threads(threads())
+    if device.type == "cuda":
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

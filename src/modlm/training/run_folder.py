@@ -1,0 +1,128 @@
+"""The folder of a run: `config.toml`, journal, checkpoints, and in the end the model and `result.json`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from modlm.errors import ConfigError, OutputError
+from modlm.files import new_file, output_error
+from modlm.training.config import RunConfig
+from modlm.training.config_file import to_toml
+from modlm.training.journal import Line
+
+CONFIG = "config.toml"
+RESULT = "result.json"
+MODEL = "model"
+FREE = {  # what may differ when a run is resumed; texts are compared by what is in them
+    *("text", "valid", "test", "vocabulary.file"),
+    *("schedule.epochs", "schedule.minutes", "schedule.patience", "schedule.checkpoint_seconds"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What came out of a run; `as_dict` is `result.json`."""
+
+    folder: Path
+    kind: str
+    stopped: str
+    """Why it ended: epochs, patience or minutes."""
+    words: int
+    """Words trained on."""
+    epochs: float
+    evaluations: int
+    seconds: float
+    """Of training and its evaluations, over all parts of the run."""
+    words_per_second: float
+    """Of training alone, in the middle of all evaluations."""
+    parameters: int
+    device: str
+    processes: int
+    best: Line
+    """The journal's line of the evaluation whose parameters the model has."""
+    valid_perplexity: float
+    test_perplexity: float | None = None
+
+    @property
+    def model(self) -> Path:
+        """The model's folder."""
+        return self.folder / MODEL
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON keeps it."""
+        return dataclasses.asdict(self) | {"folder": str(self.folder), "model": str(self.model)}
+
+    def write(self) -> None:
+        """Write `result.json`; the folder that holds it may move, so names in it are relative."""
+        entries = self.as_dict() | {"folder": ".", "model": MODEL}
+        with new_file(self.folder / RESULT) as path:
+            path.write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def open_run_folder(folder: Path, config: RunConfig, *, resume: bool) -> None:
+    """Make the folder and write its `config.toml`; a folder with something in it is only ever resumed."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder} is a file, but a folder is to be written there. Choose another name.")
+    if not resume and folder.is_dir() and any(folder.iterdir()):
+        raise OutputError(f"{folder} is not empty. Go on with the run in it with --resume, or choose another name.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(folder, error) from error
+    with new_file(folder / CONFIG) as path:
+        path.write_text(to_toml(config), encoding="utf-8")
+
+
+def run_record(config: RunConfig, fingerprints: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
+    """What a checkpoint remembers of the run it belongs to."""
+    return {"config": _flat(dataclasses.asdict(config)), "fingerprints": dict(fingerprints)}
+
+
+def check_same_run(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:
+    """A run is taken up only with the settings and texts it began with."""
+    check_settings(found, wanted, folder)
+    texts = [name for name, value in wanted["fingerprints"].items() if found["fingerprints"].get(name) != value]
+    texts += [name for name in found["fingerprints"] if name not in wanted["fingerprints"]]
+    if texts:
+        raise ConfigError(
+            f"The run in {folder} began with other data: {', '.join(texts)} changed. Give the same texts, or begin a "
+            f"new run in another folder."
+        )
+
+
+def check_settings(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:
+    """The part of it that needs no texts."""
+    old, new = found["config"], json.loads(json.dumps(wanted["config"]))
+    changed = sorted(name for name in {*old, *new} - FREE if old.get(name) != new.get(name))
+    if changed:
+        told = "; ".join(f"{name} was {old.get(name)!r} and is now {new.get(name)!r}" for name in changed)
+        raise ConfigError(
+            f"The run in {folder} began with other settings: {told}. Leave them as they were, or begin a new run in "
+            f"another folder."
+        )
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings by their path."""
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return flat
+
+
+def card(result: Result, config: RunConfig, fingerprints: Mapping[str, str]) -> str:
+    """What a model's `card.md` says: what it was trained on, how well it does, how to make it again."""
+    lines = [f"# A {config.kind} language model", ""]
+    lines += [f"- trained on {Path(config.text).name} (ids sha256 {fingerprints['train'][:16]}), seed {config.seed}"]
+    lines += [f"- {result.words:,} words in {result.epochs:.2f} epochs, {result.parameters:,} parameters"]
+    lines += [f"- perplexity on {Path(config.valid).name} (validation): {result.valid_perplexity:.2f}"]
+    if result.test_perplexity is not None:
+        lines += [f"- perplexity on {Path(config.test).name} (test): {result.test_perplexity:.2f}"]
+    lines += ["", "Made by `modlm train config.toml -o DIR` with this config.toml:", "", "```toml"]
+    return "\n".join([*lines, to_toml(config).rstrip(), "```", ""])

@@ -1,0 +1,150 @@
+"""Values of settings, typed by the fields of the configuration: from TOML, from `--set a.b=c`, and back to TOML.
+
+A field is text, a whole number, a number, true or false, a list of texts, or a list of such lists. Whatever does not
+fit is answered with the name of the setting, the value found and what belongs there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tomllib
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from modlm.errors import ConfigError
+
+TEXTS = tuple[str, ...]
+GROUPS = tuple[tuple[str, ...], ...]
+RULES: dict[Any, str] = {
+    str: 'text in quotes, such as "word"',
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    TEXTS: 'a list of texts, such as ["counts", "word"]',
+    GROUPS: 'a list of lists of texts, such as [["news"], ["web", "mail"]]',
+}
+
+
+def fields_of(config: type[Any]) -> dict[str, Any]:
+    """Names and types of the settings in a table."""
+    hints = typing.get_type_hints(config)
+    return {field.name: hints[field.name] for field in dataclasses.fields(config)}
+
+
+# ---- from TOML -------------------------------------------------------------------------------------------------------
+
+
+def checked(value: object, kind: Any, *, path: str) -> Any:
+    """A value that TOML gave, as the type of its field."""
+    check = CHECKS[kind]
+    try:
+        return check(value)
+    except TypeError:
+        raise ConfigError(f"{path} must be {RULES[kind]}, but is {_shown(value)}.") from None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError
+    return float(value)
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _texts(value: object) -> TEXTS:
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list | tuple):
+        raise TypeError
+    return tuple(_text(item) for item in value)
+
+
+def _groups(value: object) -> GROUPS:
+    if not isinstance(value, list | tuple) or any(isinstance(item, str) for item in value):
+        raise TypeError
+    return tuple(_texts(item) for item in value)
+
+
+CHECKS: dict[Any, Callable[[object], Any]] = {
+    str: _text,
+    int: _whole,
+    float: _number,
+    bool: _truth,
+    TEXTS: _texts,
+    GROUPS: _groups,
+}
+
+
+# ---- from the command line -------------------------------------------------------------------------------------------
+
+
+def parsed(text: str, kind: Any, *, path: str) -> Any:
+    """What stands behind `a.b=`, as the type of its field: lists with commas between, groups with / between."""
+    return checked(_plain(text.strip(), kind), kind, path=path)
+
+
+def _plain(text: str, kind: Any) -> object:
+    if kind is str:
+        return _toml(text) if text[:1] in ("'", '"') else text
+    if kind == TEXTS and not text.startswith("["):
+        return _items(text, ",")
+    if kind == GROUPS and not text.startswith("["):
+        return [_items(group, ",") for group in _items(text, "/")]
+    return _toml(text)
+
+
+def _items(text: str, sign: str) -> list[str]:
+    return [item.strip() for item in text.split(sign) if item.strip()]
+
+
+def _toml(text: str) -> object:
+    """The TOML value, or the text itself if it is none: the check that follows names it."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return _Unparsed(text)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Unparsed:
+    """Text that is no TOML value, so of no type."""
+
+    text: str
+
+
+def _shown(value: object) -> str:
+    return repr(value.text) if isinstance(value, _Unparsed) else toml_value(value)
+
+
+# ---- to TOML ---------------------------------------------------------------------------------------------------------
+
+
+def toml_value(value: object) -> str:
+    """A value as TOML; texts may hold anything but bytes that are no characters."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(toml_value(item) for item in value)}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{toml_value(str(key))} = {toml_value(item)}" for key, item in value.items()) + "}"
+    return repr(value) if isinstance(value, int | float) else str(value)  # dates are never settings, but may be found

@@ -1,0 +1,121 @@
+"""Where a run stands: everything about it that is no tensor, and the rules that follow from it alone.
+
+A checkpoint holds a `Standing` as JSON. When to evaluate, when to stop and how fast to learn depend on nothing else
+(the clock decides only about `minutes`), so a resumed run decides as the uninterrupted one would have.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+from modlm.training.config import OptimiserConfig, RunConfig
+
+
+@dataclass(slots=True)
+class Standing:
+    """How far a run has come."""
+
+    step: int = 0
+    """Updates made."""
+    epoch: int = 0
+    """Epochs finished."""
+    index: int = 0
+    """Batches done in this epoch."""
+    words: int = 0
+    """Words trained on."""
+    evaluated: int = 0
+    """`words` at the last evaluation."""
+    evaluations: int = 0
+    train_nll: float = 0.0
+    """Summed since the last evaluation, as are the next two."""
+    train_mass: float = 0.0
+    train_words: int = 0
+    best_valid: float = math.inf
+    """The lowest mean nll on the validation text."""
+    best_step: int = -1
+    worse: int = 0
+    """Evaluations since the best one."""
+    previous_valid: float = math.inf
+    factor: float = 1.0
+    """What a plateau schedule has made of the learning rate."""
+    seconds: float = 0.0
+    """Time spent, over all parts of the run."""
+    journal: int = 0
+    """Bytes of the journal that belong to the run up to here; likewise of the timings."""
+    timings: int = 0
+
+    def moved(self, batch_words: int, batches: int) -> None:
+        """One more batch of an epoch of so many."""
+        self.step, self.index, self.words = self.step + 1, self.index + 1, self.words + batch_words
+        if self.index == batches:
+            self.epoch, self.index = self.epoch + 1, 0
+
+    def judged(self, valid: float, config: OptimiserConfig) -> bool:
+        """Whether this evaluation is the best so far; counts the others, and slows down learning on a plateau."""
+        better = valid < self.best_valid
+        if better:
+            self.best_valid, self.best_step, self.worse = valid, self.step, 0
+        else:
+            self.worse += 1
+        if config.schedule == "plateau" and valid > self.previous_valid:
+            self.factor *= config.decay
+        self.previous_valid = valid
+        self.evaluated, self.evaluations = self.words, self.evaluations + 1
+        self.train_nll, self.train_mass, self.train_words = 0.0, 0.0, 0
+        return better
+
+    def as_dict(self) -> dict[str, int | float]:
+        """As JSON keeps it; json writes and reads floats without loss, infinity too."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A run's configuration with the length of its training text."""
+
+    config: RunConfig
+    epoch_words: int
+
+    @property
+    def total_words(self) -> float:
+        """Words of a run that nothing ends early."""
+        return self.config.schedule.epochs * self.epoch_words
+
+    @property
+    def evaluate_every(self) -> float:
+        """Words between evaluations: as set, or half an epoch."""
+        return self.config.schedule.evaluate_every or self.epoch_words / 2
+
+    def epochs(self, standing: Standing) -> float:
+        """Passes over the text, with their fraction."""
+        return standing.words / self.epoch_words
+
+    def evaluation_due(self, standing: Standing) -> bool:
+        """At every multiple of `evaluate_every`, and at the end."""
+        if standing.words == standing.evaluated:
+            return False
+        passed = standing.words // self.evaluate_every > standing.evaluated // self.evaluate_every
+        return passed or standing.words >= self.total_words
+
+    def finished(self, standing: Standing) -> str:
+        """What ends the run now: epochs, patience, or nothing."""
+        if standing.words >= self.total_words:
+            return "epochs"
+        patience = self.config.schedule.patience
+        return "patience" if 0 < patience <= standing.worse else ""
+
+    def learning_rate(self, standing: Standing) -> float:
+        """The rate of the next update."""
+        optimiser = self.config.optimiser
+        rate = optimiser.learning_rate * standing.factor
+        if optimiser.schedule == "cosine":
+            rate *= 0.5 * (1 + math.cos(math.pi * min(1.0, standing.words / self.total_words)))
+        if standing.words < optimiser.warmup:
+            rate *= (standing.words + 1) / (optimiser.warmup + 1)
+        return rate
+
+    def block_dropout_rate(self, standing: Standing) -> float:
+        """The rate in this epoch."""
+        return self.config.block_dropout.rate * self.config.block_dropout.decay**standing.epoch

@@ -1,0 +1,173 @@
+"""`TextRows`: what training sees of a text, in memory or memory-mapped in a folder.
+
+A folder holds `ids.npy`, `starts.npy`, `log_probs.npy`, `features.npy` and `rows.json`, which lists them with their
+sizes and sums. It is written aside and renamed, so a folder that has its name is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modlm.arrays import Ids, Ints, in_parallel
+from modlm.blocks.block import Block, ColumnLayout
+from modlm.files import new_folder, sha256
+from modlm.formats.folder import ARRAY, Folder, Verify, manifest_name, open_folder
+from modlm.formats.npy import AnyArray, dtype_name
+from modlm.text.corpus import Corpus
+
+KIND = "rows"
+VERSION = 1
+
+Singles = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRows:
+    """Which columns and features of the rows a block has, as half-open ranges."""
+
+    columns: tuple[int, int]
+    features: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextRows:
+    """A text as training reads it. T counts all ids; at `<s>`, never predicted, log rows and features are 0."""
+
+    ids: Ids
+    """`<s> w … </s>` for each sentence, one behind the other."""
+    starts: Ints
+    """Where each sentence begins, and behind them the length of `ids`."""
+    log_probs_TC: Singles
+    """Natural log of the word's probability in each count column, -inf where it is 0."""
+    features_TF: Singles
+    """Features of the context, as the blocks give them."""
+    blocks: dict[str, BlockRows]
+    """The count blocks by name, in the order of their columns."""
+    folder: Path | None = None
+    """Where the arrays are mapped from, if they are."""
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], *, verify: Verify = "fast") -> TextRows:
+        """Rows from their folder, memory-mapped; "full" reads every byte and compares it with what was written."""
+        return _rows_in(open_folder(folder, kind=KIND, verify=verify, version=VERSION))
+
+    @property
+    def sentences(self) -> int:
+        """How many sentences there are."""
+        return len(self.starts) - 1
+
+    @property
+    def predictions(self) -> int:
+        """Every word and every `</s>`."""
+        return len(self.ids) - self.sentences
+
+    @property
+    def bytes(self) -> int:
+        """What all arrays take."""
+        return sum(array.nbytes for array in self._arrays().values())
+
+    def part(self, name: str) -> tuple[Singles, Singles]:
+        """A block's log probabilities and features, as views."""
+        block = self.blocks[name]
+        return self.log_probs_TC[:, slice(*block.columns)], self.features_TF[:, slice(*block.features)]
+
+    def _arrays(self) -> dict[str, AnyArray]:
+        return {
+            "ids": self.ids, "starts": self.starts, "log_probs": self.log_probs_TC, "features": self.features_TF,
+        }  # fmt: skip
+
+
+@contextmanager
+def new_rows(corpus: Corpus, blocks: Mapping[str, Block], folder: str | os.PathLike[str] | None) -> Iterator[TextRows]:
+    """Rows to be filled, of a text and with the columns of these blocks; a folder gets its name when the block ends."""
+    shapes = _spans(blocks)
+    columns = sum(len(block.columns) for block in blocks.values())
+    features = sum(len(block.features) for block in blocks.values())
+    length = len(corpus.ids)
+    if folder is None:
+        yield TextRows(
+            np.asarray(corpus.ids), corpus.starts, np.empty((length, columns), np.float32),
+            np.empty((length, features), np.float32), shapes,
+        )  # fmt: skip
+        return
+    with new_folder(Path(folder), overwrite=True) as place:
+        np.save(place / f"ids{ARRAY}", corpus.ids)
+        np.save(place / f"starts{ARRAY}", corpus.starts)
+        made = TextRows(
+            np.asarray(corpus.ids), corpus.starts, _mapped(place / f"log_probs{ARRAY}", (length, columns)),
+            _mapped(place / f"features{ARRAY}", (length, features)), shapes,
+        )  # fmt: skip
+        yield made
+        _write_manifest(place, made)
+
+
+def _spans(blocks: Mapping[str, Block]) -> dict[str, BlockRows]:
+    return {
+        name: BlockRows((span.columns.start, span.columns.stop), (span.features.start, span.features.stop))
+        for name, span in ColumnLayout(blocks).spans.items()
+    }
+
+
+def _mapped(path: Path, shape: tuple[int, int]) -> Singles:
+    if 0 in shape:
+        array = np.empty(shape, np.float32)
+        np.save(path, array)
+        return array
+    return np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+
+
+def _write_manifest(place: Path, made: TextRows) -> None:
+    for array in (made.log_probs_TC, made.features_TF):
+        if isinstance(array, np.memmap):
+            array.flush()
+
+    def record(name: str, array: AnyArray) -> tuple[str, dict[str, Any]]:
+        path = place / f"{name}{ARRAY}"
+        size = path.stat().st_size
+        return path.name, {
+            "bytes": size, "sha256": sha256(path), "dtype": dtype_name(array), "shape": list(array.shape),
+        }  # fmt: skip
+
+    files = dict(in_parallel([partial(record, *item) for item in made._arrays().items()]))
+    about = {"blocks": {name: [*block.columns, *block.features] for name, block in made.blocks.items()}}
+    manifest = {"format": f"modlm {KIND}", "version": VERSION, "about": about, "files": files}
+    (place / manifest_name(KIND)).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def _rows_in(folder: Folder) -> TextRows:
+    ids = folder.array("ids", np.uint32)
+    starts = folder.array("starts", np.int64)
+    tables = []
+    for name in ("log_probs", "features"):
+        table = folder.arrays.get(name)
+        if table is None or table.dtype != np.float32 or table.ndim != 2 or len(table) != len(ids):
+            raise folder.damaged(f"{name}{ARRAY} is not a table of float32 with {len(ids)} rows")
+        tables.append(table)
+    if len(starts) == 0 or starts[-1] != len(ids) or starts[0] != 0 or np.any(np.diff(starts) <= 0):
+        raise folder.damaged(f"starts{ARRAY} does not cut the text into sentences")
+    return TextRows(ids, starts, tables[0], tables[1], _blocks_in(folder, tables), folder.path)
+
+
+def _blocks_in(folder: Folder, tables: list[AnyArray]) -> dict[str, BlockRows]:
+    listed, blocks = folder.about.get("blocks"), {}
+    column = feature = 0
+    for name, bounds in listed.items() if isinstance(listed, dict) else ():
+        if not isinstance(bounds, list) or len(bounds) != 4 or not all(type(bound) is int for bound in bounds):
+            raise folder.damaged(f"its block {name[:80]!r} has no proper columns and features")
+        blocks[name] = BlockRows((bounds[0], bounds[1]), (bounds[2], bounds[3]))
+        if (bounds[0], bounds[2]) != (column, feature) or bounds[1] < column or bounds[3] < feature:
+            raise folder.damaged("its blocks do not stand side by side")
+        column, feature = bounds[1], bounds[3]
+    if [column, feature] != [table.shape[1] for table in tables]:
+        raise folder.damaged("its blocks do not fit its columns")
+    return blocks

@@ -1,0 +1,289 @@
+"""The loop of a run: steps, evaluations and checkpoints until the schedule, patience, time or a signal ends it.
+
+Randomness is not carried along: every step begins with a generator seeded by the run's seed and the step's number. So a
+step depends on nothing but the parameters, the optimiser's memory and where the run stands, which is what a checkpoint
+holds; and each of several processes draws what one process alone would.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from modlm.arrays import Ints
+from modlm.nets.block_dropout import BlockDropout
+from modlm.nets.dropout import Dropout
+from modlm.nets.mixer_net import MixerNet
+from modlm.training.batches import Batch, BatchSource, Streams
+from modlm.training.checkpoint import Checkpoint, CheckpointWriter
+from modlm.training.distributed import Processes
+from modlm.training.divergence import LARGEST_NLL, diverged
+from modlm.training.evaluate import Score, evaluate
+from modlm.training.journal import JOURNAL, TIMINGS, Journal, Line
+from modlm.training.live import Live, TensorBoard
+from modlm.training.optimiser import Optimiser
+from modlm.training.signals import Interrupted, StopRequest, listening
+from modlm.training.standing import Rules, Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Batches of the texts of a run."""
+
+    train: BatchSource
+    valid: BatchSource
+    test: BatchSource | None = None
+    sentence: Callable[[int], str] = str
+    """A training sentence as text, for messages."""
+
+
+@dataclass(slots=True)
+class Trainer:
+    """A net on its way. `run` trains it to the end; afterwards it has the parameters of the best evaluation."""
+
+    rules: Rules
+    net: MixerNet
+    block_dropout: BlockDropout
+    texts: Texts
+    folder: Path
+    checkpoints: CheckpointWriter | None
+    """None in all processes but the first."""
+    processes: Processes
+    live: Live
+    tensorboard: TensorBoard | None = None
+    clock: Callable[[], float] = time.monotonic
+    standing: Standing = field(default_factory=Standing)
+    optimiser: Optimiser = field(init=False)
+    best: dict[str, Tensor] = field(default_factory=dict)
+    state_SBH: Tensor | None = None
+    """context = document: the state after the last batch."""
+    request: StopRequest = field(default_factory=StopRequest)
+    _best_is_new: bool = False
+    _generator: torch.Generator = field(default_factory=torch.Generator)
+    _order: tuple[int, Ints] = (-1, np.zeros(0, np.int64))
+    _since: float = 0.0
+    """The clock when `standing.seconds` was last brought up to date."""
+    _saved: float = 0.0
+    """The clock at the last checkpoint."""
+    _timed: tuple[float, int] = (0.0, 0)
+    """Seconds and words at the end of the last evaluation."""
+
+    def __post_init__(self) -> None:
+        self.optimiser = Optimiser(self.rules.config.optimiser, self.net.parameters())
+
+    # ---- taking up and saving ---------------------------------------------------------------------------------------
+
+    def take_up(self, checkpoint: Checkpoint) -> None:
+        """Go on from a checkpoint."""
+        self.standing = checkpoint.standing
+        self.net.load_state_dict(checkpoint.part("net"))
+        self.optimiser.load(checkpoint.part("optimiser"))
+        self.best = {name: value.to(self.processes.device) for name, value in checkpoint.best.items()}
+        state_SBH = checkpoint.tensors.get("state")
+        if state_SBH is not None:
+            self.state_SBH = state_SBH[:, self.processes.shard.places].to(self.processes.device)
+
+    def save(self) -> None:
+        """Write a checkpoint in the background; all processes call this together."""
+        tensors = {f"net.{name}": value for name, value in self.net.state_dict().items()}
+        tensors |= {f"optimiser.{name}": value for name, value in self.optimiser.tensors().items()}
+        if self.state_SBH is not None:
+            tensors["state"] = self._whole_state(self.state_SBH)
+        if self.checkpoints is not None:
+            self.checkpoints.write(self.standing, tensors, self.best if self._best_is_new else None)
+        self._best_is_new = False
+        self._saved = self.clock()
+
+    def _whole_state(self, state_SBH: Tensor) -> Tensor:
+        """The states of all streams, whichever process has them."""
+        assert isinstance(self.texts.train, Streams)
+        streams = len(self.texts.train.first_B)
+        whole_SBH = state_SBH.new_zeros(state_SBH.shape[0], streams, state_SBH.shape[2])
+        whole_SBH[:, self.processes.shard.places] = state_SBH
+        self.processes.add_up([whole_SBH], torch.zeros(1))
+        return whole_SBH
+
+    # ---- the loop ---------------------------------------------------------------------------------------------------
+
+    def run(self) -> str:
+        """Train to the end; why it ended: epochs, patience or minutes. Interrupted when asked to stop."""
+        for name, length in ((JOURNAL, self.standing.journal), (TIMINGS, self.standing.timings)):
+            if self.processes.leads:
+                Journal(self.folder / name).cut(length)
+        self._since = self._saved = self.clock()
+        self._timed = (self.standing.seconds, self.standing.words)
+        try:
+            with listening() as self.request:
+                reason = self._loop()
+        finally:
+            self.live.close()
+            if self.checkpoints is not None:
+                self.checkpoints.close()
+        if self.best:
+            self.net.load_state_dict(self.best)
+        return reason
+
+    def _loop(self) -> str:
+        time_over = 0 < 60 * self.rules.config.schedule.minutes <= self.standing.seconds
+        while True:
+            if self.rules.evaluation_due(self.standing) or (
+                time_over and self.standing.words > self.standing.evaluated
+            ):
+                self._evaluate()
+                self.save()
+            reason = self.rules.finished(self.standing) or ("minutes" if time_over else "")
+            if reason:
+                return reason
+            stop, save, time_over = self.step()
+            self.live.stepped(self.standing)
+            if stop:
+                self._interrupted()
+            if save:
+                self.save()
+
+    def _interrupted(self) -> NoReturn:
+        self.save()
+        self.live.note(f"stopped after {self.standing.words:,} words; a checkpoint is saved")
+        raise Interrupted
+
+    def _tick(self) -> float:
+        """Seconds spent so far."""
+        now = self.clock()
+        self.standing.seconds += now - self._since
+        self._since = now
+        return self.standing.seconds
+
+    # ---- one step ---------------------------------------------------------------------------------------------------
+
+    def step(self) -> tuple[bool, bool, bool]:
+        """One update. Whether to stop, to save a checkpoint, and whether the time is over, as all processes see it."""
+        number = self._next_batch()
+        batch = self.texts.train.batch(number, self.processes.shard).to(self.processes.device)
+        self.optimiser.clear()
+        nll, mass = self.backward(batch)
+        numbers = torch.tensor([nll, mass, *self._wishes()], dtype=torch.float64)
+        self.processes.add_up(self.optimiser.gradients(), numbers)
+        nll, mass, *wishes = numbers.tolist()
+        norm = self.optimiser.norm()
+        if not (nll <= LARGEST_NLL * batch.words and math.isfinite(norm)):
+            raise diverged(self, number, nll)
+        self.optimiser.step(learning_rate=self.rules.learning_rate(self.standing), norm=norm)
+        self.standing.train_nll += nll
+        self.standing.train_mass += mass
+        self.standing.train_words += batch.words
+        self.standing.moved(batch.words, len(self.texts.train))
+        if self.standing.index == 0:
+            self.state_SBH = None
+        stop, save, time_over = (wish > 0 for wish in wishes)
+        return stop, save, time_over
+
+    def _next_batch(self) -> int:
+        epoch, order = self._order
+        if epoch != self.standing.epoch:
+            order = self.texts.train.order(self.standing.epoch)
+            self._order = (self.standing.epoch, order)
+        return int(order[self.standing.index])
+
+    def _wishes(self) -> tuple[float, float, float]:
+        """Stop; save; time over. Clocks differ, so only the first process looks at its own."""
+        if not self.processes.leads:
+            return float(self.request.asked), 0.0, 0.0
+        schedule = self.rules.config.schedule
+        save = self.clock() - self._saved >= schedule.checkpoint_seconds
+        over = 0 < 60 * schedule.minutes <= self._tick()
+        return float(self.request.asked), float(save), float(over)
+
+    def backward(self, batch: Batch) -> tuple[float, float]:
+        """Gradients of the summed nll of this process's part of a batch; that sum, and that of the dense mass."""
+        if batch.real_TB.shape[1] == 0:
+            return 0.0, 0.0
+        hidden_PH, off_PD = self.forward(batch)
+        nll_P, mass_P = self.net.nll(hidden_PH, batch.log_probs_PD, batch.words_P, off_PD)
+        nll = nll_P.sum()
+        nll.backward()  # type: ignore[no-untyped-call]
+        summed, mass = torch.stack([nll.detach(), mass_P.sum()]).tolist()
+        return summed, mass
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Hidden vectors of the predicted positions, and the columns that block dropout switched off there."""
+        self._generator.manual_seed(step_seed(self.rules.config.seed, self.standing.step))
+        steps, sentences = batch.whole
+        places = self.processes.shard.places
+        dropout = Dropout(self.net.config.dropout, self._generator, sentences, places)
+        hidden_TBH, state_SBH = self.net.hidden(batch.contexts_TBW, batch.features_TBF, self.state_SBH, dropout=dropout)
+        if isinstance(self.texts.train, Streams):
+            self.state_SBH = state_SBH.detach()
+        rate = self.rules.block_dropout_rate(self.standing)
+        off_TBD = self.block_dropout.off(steps, sentences, rate=rate, generator=self._generator, shard=places)
+        off_PD = None if off_TBD is None else batch.predicted(off_TBD.to(self.processes.device))
+        return batch.predicted(hidden_TBH), off_PD
+
+    # ---- evaluation -------------------------------------------------------------------------------------------------
+
+    def _evaluate(self) -> None:
+        started = self._tick()
+        try:
+            valid = self.score(self.texts.valid)
+            test = None if self.texts.test is None else self.score(self.texts.test)
+        except KeyboardInterrupt:
+            if self.request.asked:  # a run that is taken up evaluates first
+                self._interrupted()
+            raise
+        line = self._journal_line(valid, test)
+        line["best"] = self.standing.judged(valid.mean_nll, self.rules.config.optimiser)
+        if line["best"]:
+            self.best = {name: value.detach().clone() for name, value in self.net.state_dict().items()}
+            self._best_is_new = True
+        ended = self._tick()
+        if self.processes.leads:
+            self.standing.journal = Journal(self.folder / JOURNAL).add(line)
+            timing = self._timing_line(started, ended, valid, test)
+            self.standing.timings = Journal(self.folder / TIMINGS).add(timing)
+        self._timed = (ended, self.standing.words)
+        if self.tensorboard is not None:
+            self.tensorboard.add(line)
+        self.live.evaluated(line)
+
+    def score(self, source: BatchSource) -> Score:
+        """How well the net as it is predicts a text."""
+        return evaluate(self.net, source, self.processes, stopped=lambda: self.request.asked)
+
+    def _journal_line(self, valid: Score, test: Score | None) -> Line:
+        standing = self.standing
+        train = Score(
+            standing.train_nll / standing.train_words, standing.train_mass / standing.train_words, standing.train_words
+        )
+        line: Line = {
+            "words": standing.words,
+            "epoch": self.rules.epochs(standing),
+            "step": standing.step,
+            "learning_rate": self.rules.learning_rate(standing),
+            "block_dropout_rate": self.rules.block_dropout_rate(standing),
+        }
+        for text, score in (("train", train), ("valid", valid), ("test", test)):
+            if score is not None:
+                line |= score.named(text)
+        return line
+
+    def _timing_line(self, started: float, ended: float, valid: Score, test: Score | None) -> Line:
+        since, words = self._timed
+        evaluated = valid.words + (0 if test is None else test.words)
+        return {
+            "words": self.standing.words,
+            "seconds": ended,
+            "train_words_per_second": (self.standing.words - words) / max(1e-9, started - since),
+            "evaluation_words_per_second": evaluated / max(1e-9, ended - started),
+        }
+
+
+def step_seed(seed: int, step: int) -> int:
+    """The seed of one step's randomness."""
+    return int(np.random.SeedSequence((seed, step)).generate_state(1, np.uint64)[0])

@@ -1,0 +1,198 @@
+"""Rows for training: each fold from the counts of all others, equal to smoothing these anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modlm.blocks import NgramBlock
+from modlm.blocks.held_out import HeldOutColumns
+from modlm.blocks.log_rows import log_rows
+from modlm.counts import held_out
+from modlm.counts.counting import count_text
+from modlm.counts.counts import Counts
+from modlm.errors import ConfigError, InputError, ModelFolderError
+from modlm.smoothing import SMOOTHERS, estimate
+from modlm.text import Corpus, Vocabulary
+from modlm.training.blocks import CountColumns
+from modlm.training.rows import TextRows, held_out_rows, pieces, rows
+from small_texts import EDGES, TEXT_LISTS, TEXTS, oracle_of
+
+
+def check_close(found: np.ndarray, expected: np.ndarray) -> None:
+    """Equal as far as float32 goes."""
+    np.testing.assert_allclose(found, expected, rtol=3e-7, atol=1e-7)
+
+
+def columns_of(corpus: Corpus, *, smoothing: str, edge: str, order: int) -> CountColumns:
+    counts = count_text(corpus, order=order, edge=edge, workers=1)
+    return CountColumns(NgramBlock(estimate(SMOOTHERS[smoothing](), counts)), counts)
+
+
+def slowly(corpus: Corpus, counts: Counts, smoothing: str, folds: int) -> tuple[np.ndarray, np.ndarray]:
+    """The log rows and features of each fold, its counts taken away and everything else smoothed from scratch."""
+    found = [
+        NgramBlock(estimate(SMOOTHERS[smoothing](), held_out(counts, fold))).rows(np.asarray(fold.ids))
+        for fold in corpus.folds(folds)
+    ]
+    with np.errstate(divide="ignore"):
+        log_probs = np.log(np.concatenate([part.probs_TK for part in found]))
+    return log_probs, np.concatenate([part.features_TF for part in found])
+
+
+def check_against_slow_rows(text: list[str], *, smoothing: str, edge: str, order: int, folds: int) -> None:
+    corpus = Corpus.from_text(text)
+    columns = columns_of(corpus, smoothing=smoothing, edge=edge, order=order)
+    assert columns.counts is not None
+    made = held_out_rows(corpus, {"ngram": columns}, folds)
+    log_probs, features = slowly(corpus, columns.counts, smoothing, folds)
+    assert made.log_probs_TC.dtype == made.features_TF.dtype == np.float32
+    check_close(made.log_probs_TC, log_probs)
+    check_close(made.features_TF, features)
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHERS)
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize("name", [name for name in TEXTS if len(TEXTS[name]) > 1])
+def test_rows_of_a_fold_are_those_of_counts_without_it(smoothing: str, edge: str, name: str) -> None:
+    for order in (1, 2, 4):
+        check_against_slow_rows(TEXTS[name], smoothing=smoothing, edge=edge, order=order, folds=3)
+
+
+@given(
+    text=TEXT_LISTS, edge=st.sampled_from(EDGES), smoothing=st.sampled_from(tuple(SMOOTHERS)), folds=st.integers(2, 7)
+)
+def test_rows_of_a_fold_are_those_of_counts_without_it_on_any_text(
+    text: list[str], edge: str, smoothing: str, folds: int
+) -> None:
+    if len(text) > 1:
+        check_against_slow_rows(text, smoothing=smoothing, edge=edge, order=3, folds=folds)
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHERS)
+def test_rows_of_a_fold_are_the_oracles_for_a_text_without_it(smoothing: str) -> None:
+    text, words = TEXTS["random sentences"], sorted("abcdefgh")
+    corpus = Corpus.from_text(text, Vocabulary.from_words(words))
+    columns = columns_of(corpus, smoothing=smoothing, edge="repeat", order=3)
+    made = held_out_rows(corpus, {"ngram": columns}, 4)
+    predicted = made.ids != corpus.vocabulary.start
+    expected = []
+    for first in range(0, 60, 15):
+        rest = text[:first] + text[first + 15 :]
+        oracle = oracle_of(rest, smoothing=smoothing, edge="repeat", vocabulary=words)
+        expected += [row[:3] for row in oracle.rows([line.split() for line in text[first : first + 15]])]
+    with np.errstate(divide="ignore"):
+        log_probs = np.log(np.array(expected, dtype=float))
+    np.testing.assert_allclose(made.log_probs_TC[predicted], log_probs, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHERS)
+def test_a_fold_that_was_taken_out_is_put_back_whole(smoothing: str) -> None:
+    corpus = Corpus.from_text(TEXTS["random sentences"])
+    columns = columns_of(corpus, smoothing=smoothing, edge="once", order=4)
+    assert columns.counts is not None
+    whole = HeldOutColumns.of(columns.counts, columns.block.estimates)  # type: ignore[attr-defined]
+    state = whole.copy()
+    for fold in corpus.folds(7):
+        length = len(fold.ids)
+        features = np.empty((length, len(columns.block.features)), np.float32)
+        state.fill(np.asarray(fold.ids), np.empty((length, 4), np.float32), features)
+        for name in ("frequencies", "used", "tallies_CR", "numbers_NL"):
+            assert np.array_equal(getattr(state, name), getattr(whole, name)), name
+
+
+def test_a_fold_of_another_text_is_refused() -> None:
+    corpus = Corpus.from_text(["a b", "b a"])
+    columns = columns_of(corpus, smoothing="kneser-ney", edge="once", order=2)
+    state = columns.held_out()
+    assert state is not None
+    other = Corpus.from_text(["a a a"], corpus.vocabulary)
+    out = np.empty((len(other.ids), 2), np.float32), np.empty((len(other.ids), 8), np.float32)
+    with pytest.raises(InputError, match="not part of the counted text"):
+        state.copy().fill(np.asarray(other.ids), *out)
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHERS)
+def test_rows_from_all_counts_are_the_blocks_own(smoothing: str) -> None:
+    corpus = Corpus.from_text(TEXTS["random sentences"])
+    block = columns_of(corpus, smoothing=smoothing, edge="once", order=3).block
+    text = Corpus.from_text(["a b c", "", "z z a b", "h g f"], corpus.vocabulary)
+    made, expected = rows(text, {"ngram": block}), block.rows(text.ids)
+    with np.errstate(divide="ignore"):
+        check_close(made.log_probs_TC, np.log(expected.probs_TK))
+    check_close(made.features_TF, expected.features_TF)
+    starts = text.ids == text.vocabulary.start
+    assert not made.log_probs_TC[starts].any() and not made.features_TF[starts].any()
+
+
+def test_blocks_stand_side_by_side_and_only_those_of_the_text_are_held_out() -> None:
+    corpus = Corpus.from_text(TEXTS["random sentences"])
+    own = columns_of(corpus, smoothing="modified-kneser-ney", edge="once", order=3)
+    other = columns_of(
+        Corpus.from_text(["a b", "c a b"], corpus.vocabulary), smoothing="absolute", edge="once", order=2
+    )
+    made = held_out_rows(corpus, {"own": own, "other": CountColumns(other.block)}, 5)
+    assert made.log_probs_TC.shape[1] == 5
+    alone = held_out_rows(corpus, {"own": own}, 5)
+    for part, expected in zip(made.part("own"), (alone.log_probs_TC, alone.features_TF), strict=True):
+        assert np.array_equal(part, expected)
+    for part, expected in zip(made.part("other"), log_rows({"other": other.block}, corpus.ids), strict=True):
+        assert np.array_equal(part, expected)
+
+
+def test_rows_in_a_folder_are_those_in_memory(tmp_path: Path) -> None:
+    corpus = Corpus.from_text(TEXTS["random sentences"])
+    columns = {"ngram": columns_of(corpus, smoothing="modified-kneser-ney", edge="once", order=3)}
+    there, here = held_out_rows(corpus, columns, 3, folder=tmp_path / "rows"), held_out_rows(corpus, columns, 3)
+    again = TextRows.open(tmp_path / "rows", verify="full")
+    for found in (there, again):
+        assert found.folder == tmp_path / "rows"
+        assert found.blocks == here.blocks
+        for name in ("ids", "starts", "log_probs_TC", "features_TF"):
+            assert np.array_equal(getattr(found, name), getattr(here, name)), name
+    assert here.predictions == len(corpus.ids) - 60
+    assert here.sentences == 60
+
+
+def test_a_position_of_a_5_gram_takes_at_most_120_bytes() -> None:
+    corpus = Corpus.from_text(TEXTS["random sentences"])
+    columns = columns_of(corpus, smoothing="modified-kneser-ney", edge="once", order=5)
+    made = held_out_rows(corpus, {"ngram": columns}, 3)
+    assert (made.bytes - made.starts.nbytes) / len(made.ids) == 4 + 5 * 4 + 20 * 4
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda path: (path / "features.npy").unlink(), "features.npy"),
+        (lambda path: (path / "log_probs.npy").write_bytes(b"short"), "log_probs.npy"),
+        (lambda path: np.save(path / "starts.npy", np.zeros(61, np.int64)), "sentences"),
+        (lambda path: (path / "rows.json").write_text("{}"), "rows.json"),
+    ],
+)
+def test_a_damaged_folder_is_refused(tmp_path: Path, change: object, complaint: str) -> None:
+    corpus = Corpus.from_text(TEXTS["random sentences"])
+    columns = {"ngram": columns_of(corpus, smoothing="witten-bell", edge="once", order=2)}
+    held_out_rows(corpus, columns, 3, folder=tmp_path / "rows")
+    change(tmp_path / "rows")  # type: ignore[operator]
+    with pytest.raises(ModelFolderError, match=complaint):
+        TextRows.open(tmp_path / "rows")
+
+
+def test_a_text_of_one_fold_is_refused() -> None:
+    corpus = Corpus.from_text(["a b c"])
+    columns = {"ngram": columns_of(corpus, smoothing="witten-bell", edge="once", order=2)}
+    with pytest.raises(ConfigError, match="at least two"):
+        held_out_rows(corpus, columns, 10)
+
+
+def test_pieces_cover_whole_sentences_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("modlm.training.rows.PIECE", 5)
+    starts = np.array([0, 2, 4, 13, 15, 18, 20])
+    assert pieces(starts, 0, 20) == [(0, 4), (4, 13), (13, 18), (18, 20)]
+    assert pieces(starts, 4, 18) == [(4, 13), (13, 18)]
+    assert pieces(np.array([0]), 0, 0) == []
