@@ -35,6 +35,7 @@ bench: $(VENV)/.dev  ## speed and size beside KenLM; ARGS="--help" shows how to 
 bench-neural: $(VENV)/.dev  ## training and evaluation speed of the nets, as ratios; ARGS="--help" shows how to name texts
 	$(BIN)/python benchmarks/train.py $(ARGS)
 	$(BIN)/python benchmarks/infer.py $(ARGS)
+	$(BIN)/python benchmarks/rows.py $(ARGS)
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .numba_cache dist

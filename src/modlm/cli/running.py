@@ -111,7 +111,8 @@ def check_target(request: Request) -> None:
     one_of("--device", request.device.partition(":")[0], DEVICES)
     if request.folder.is_file():
         raise OutputError(f"{request.folder} is a file, but a folder is to be written there. Choose another name.")
-    if not request.resume and request.folder.is_dir() and any(request.folder.iterdir()):
+    first = os.environ.get("RANK", "0") == "0"  # the other processes of a run may come when this one has begun to write
+    if first and not request.resume and request.folder.is_dir() and any(request.folder.iterdir()):
         raise OutputError(
             f"{request.folder} already exists. Go on with the run in it with --resume, or choose another name."
         )
