@@ -134,3 +134,17 @@ def test_generate_at_temperature_zero_takes_the_most_probable_word(ok: Modlm, fi
     row = modlm.load(files.model).next_distribution("").copy()
     row[0] = 0  # <unk> is not drawn
     assert first == modlm.load(files.model).vocabulary.word(int(np.argmax(row)))
+
+
+def test_bytes_that_are_not_utf8_can_be_replaced(ok: Modlm, modlm: Modlm, files: Files, tmp_path: Path) -> None:
+    (tmp_path / "bad").write_bytes(b"nila \xff dafe\n")
+    (tmp_path / "good").write_text("nila \ufffd dafe\n", encoding="utf-8")
+    for command in ("eval", "score"):
+        assert "--encoding-errors" in ok(command, "--help").out
+        failed = modlm(command, files.model, tmp_path / "bad")
+        assert failed.code == 1 and "line 1" in failed.err
+        bad = ok(command, files.model, tmp_path / "bad", "--encoding-errors", "replace", "--json").json
+        good = ok(command, files.model, tmp_path / "good", "--json").json
+        key = "log_likelihood" if command == "eval" else "log_prob"
+        first = (lambda found: found) if command == "eval" else (lambda found: found[0])
+        assert first(bad)[key] == first(good)[key]

@@ -48,6 +48,11 @@ def test_what_cannot_be_converted_says_why(
     assert outcome.code == 1 and words in outcome.err and not (tmp_path / target).exists()
 
 
+def test_json_says_what_became_what(ok: Modlm, files: Files, tmp_path: Path) -> None:
+    found = ok("convert", files.model, tmp_path / "a.arpa", "--json").json
+    assert (found["from"], found["to"], found["output"]) == ("model", "arpa", str(tmp_path / "a.arpa"))
+
+
 def test_an_unknown_format_lists_the_known_ones(modlm: Modlm, files: Files, tmp_path: Path) -> None:
     outcome = modlm("convert", files.model, tmp_path / "x", "--to", "parquet")
     assert outcome.code == 1 and "count-file" in outcome.err

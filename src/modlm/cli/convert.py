@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from modlm.cli.options import Force, Threads
+from modlm.cli.options import Force, Json, Threads
 from modlm.errors import ConfigError
 
 SUFFIXES = {".arpa": "arpa", ".lm": "arpa", ".counts": "count-file", ".tsv": "count-file", ".txt": "count-file"}
@@ -30,6 +30,7 @@ def convert(
     ] = None,
     threads: Threads = None,
     force: Force = False,
+    json: Json = False,
 ) -> None:
     """Convert models and counts between formats.
 
@@ -43,6 +44,7 @@ def convert(
     """  # fmt: skip
     from modlm.cli.inputs import kind_of
     from modlm.cli.outcome import wrote
+    from modlm.cli.printing import print_json
     from modlm.cli.training import Targets
 
     Targets(target, force=force).check()
@@ -65,6 +67,9 @@ def convert(
         raise ConfigError(_no_way(source, kind, wanted))
     route(source, target, force)
     wrote(target)
+    if json:
+        print_json({"input": str(source), "from": kind, "output": str(target), "to": wanted})
+        return
     print(f"{source} ({kind}) → {target} ({wanted})")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import Json, Threads, models_and_text
+from modlm.cli.options import EncodingErrors, Json, Threads, models_and_text
 from modlm.cli.printing import number, print_json, print_table
 
 
@@ -27,6 +27,7 @@ def evaluate(
             "--train", metavar="TEXT", help="With --by-frequency: count words here, not in the model's own counts."
         ),
     ] = None,
+    encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -48,7 +49,8 @@ def evaluate(
         for path in models:
             model = load_model(path)
             model.perplexity([""])  # compiled code is loaded now, so that words/s is about the text alone
-            report: dict[str, Any] = {"model": str(path), "text": str(text), **model.perplexity(place).as_dict()}
+            found = model.perplexity(place, encoding_errors=encoding_errors)
+            report: dict[str, Any] = {"model": str(path), "text": str(text), **found.as_dict()}
             if by_frequency:
                 report["by_frequency"] = _by_frequency(model, place, train)
             reports.append(report)

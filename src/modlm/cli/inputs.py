@@ -65,19 +65,26 @@ def words_of(sentence: str) -> list[str]:
     return re.findall(f"[^{SPACE}]+", sentence)
 
 
-def batches_of_lines(text: Path, size: int = 4096) -> Iterator[tuple[int, list[str]]]:
-    """The number (from 1) of a line and up to so many lines from there; bytes that are not UTF-8 are an error."""
+def batches_of_lines(
+    text: Path, size: int = 4096, *, encoding_errors: str = "strict"
+) -> Iterator[tuple[int, list[str]]]:
+    """The number (from 1) of a line and up to so many lines from there."""
+    from modlm.text.encoding import TextRules
     from modlm.text.sources import Files
 
+    errors = TextRules(encoding_errors=encoding_errors).encoding_errors
     line, lines = 0, list[str]()
     for block in Files([text]).blocks():
         for raw in bytes(block.data[: block.size]).split(b"\n")[:-1]:
             line += 1
             try:
-                lines.append(raw.removesuffix(b"\r").decode())
+                lines.append(raw.removesuffix(b"\r").decode(errors=errors))
             except UnicodeDecodeError as error:
                 raise InputError(
-                    f"byte {error.start + 1} of the line is not valid UTF-8.", path=text, line=line
+                    f"byte {error.start + 1} of the line is not valid UTF-8. Convert the text to UTF-8, or have such "
+                    f"bytes replaced with --encoding-errors replace.",
+                    path=text,
+                    line=line,
                 ) from None
             if len(lines) == size:
                 yield line - size + 1, lines

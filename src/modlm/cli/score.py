@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import Json, ModelArgument, Threads
+from modlm.cli.options import EncodingErrors, Json, ModelArgument, Threads
 from modlm.cli.printing import finite
 from modlm.errors import InputError
 
@@ -27,6 +27,7 @@ def score(
         "-"
     ),
     words: Annotated[bool, typer.Option("--words", help="A line for each word and sentence end too.")] = False,
+    encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -42,7 +43,7 @@ def score(
     """  # fmt: skip
     from modlm.cli.inputs import load_model
 
-    records = scored(load_model(model), text, with_words=words)
+    records = scored(load_model(model), text, with_words=words, encoding_errors=encoding_errors)
     if json:
         _print_array(records)
         return
@@ -53,7 +54,9 @@ def score(
         print(f"{record['log_prob']:.6f}\t{record['perplexity']:.4g}\t{record['unknown']}\t{record['sentence']}")
 
 
-def scored(lm: LanguageModel, text: Path, *, with_words: bool) -> Iterator[dict[str, Any]]:
+def scored(
+    lm: LanguageModel, text: Path, *, with_words: bool, encoding_errors: str = "strict"
+) -> Iterator[dict[str, Any]]:
     """A record for each sentence, in order; a few thousand sentences are in memory at a time."""
     import math
 
@@ -61,7 +64,7 @@ def scored(lm: LanguageModel, text: Path, *, with_words: bool) -> Iterator[dict[
     from modlm.text.vocabulary import UNKNOWN
 
     read = deque[tuple[list[str], "Corpus"]]()  # at most the batch that is being scored
-    for _, log_probs in lm.along(_texts(lm, text, read)):
+    for _, log_probs in lm.along(_texts(lm, text, encoding_errors, read)):
         lines, corpus = read.popleft()
         starts = corpus.starts.tolist()
         for sentence, begin, end in zip(lines, starts[:-1], starts[1:], strict=True):
@@ -84,12 +87,12 @@ def scored(lm: LanguageModel, text: Path, *, with_words: bool) -> Iterator[dict[
             yield record
 
 
-def _texts(lm: LanguageModel, text: Path, read: deque[tuple[list[str], Corpus]]) -> Iterator[Ids]:
+def _texts(lm: LanguageModel, text: Path, encoding_errors: str, read: deque[tuple[list[str], Corpus]]) -> Iterator[Ids]:
     """The text as ids, batch by batch; each batch is also put into `read`."""
     from modlm.cli.inputs import batches_of_lines
     from modlm.text.corpus import Corpus
 
-    for first, lines in batches_of_lines(text):
+    for first, lines in batches_of_lines(text, encoding_errors=encoding_errors):
         try:
             corpus = Corpus.from_text(lines, lm.vocabulary)
         except InputError as error:  # its line counts from the start of the batch

@@ -135,11 +135,14 @@ class LanguageModel(abc.ABC):
         corpus = Corpus.from_text(sentences, self.vocabulary)
         return np.add.reduceat(self.log_probs(corpus.ids), corpus.starts[:-1])
 
-    def perplexity(self, text: Any) -> Perplexity:
-        """Perplexity of a text (a path, sentences or a Corpus) with what it counted; `float()` of it is the number."""
+    def perplexity(self, text: Any, *, encoding_errors: str = "strict") -> Perplexity:
+        """Perplexity of a text (a path, sentences or a Corpus) with what it counted; `float()` of it is the number.
+
+        `encoding_errors="replace"` takes bytes that are not UTF-8 for U+FFFD.
+        """
         from modlm.model.perplexity import perplexity
 
-        return perplexity(self, text)
+        return perplexity(self, text, encoding_errors=encoding_errors)
 
     def save(self, target: str | os.PathLike[str], *, card: str = "", overwrite: bool = False) -> None:
         """Write a model folder, which `modlm.load` opens; `card` says in Markdown what the model is."""

@@ -95,14 +95,14 @@ def _exp(value: float) -> float:
     return math.exp(value) if value < 700 else math.inf
 
 
-def perplexity(model: LanguageModel, text: Any) -> Perplexity:
+def perplexity(model: LanguageModel, text: Any, *, encoding_errors: str = "strict") -> Perplexity:
     """The perplexity of a text: a path, several, sentences, or a Corpus over the model's vocabulary; streamed."""
     begun = time.perf_counter()
     if isinstance(text, Corpus):
         same = text.vocabulary == model.vocabulary
         blocks = iter([text.ids if same else text.vocabulary.mapping(model.vocabulary)[text.ids]])
     else:
-        blocks = encode_blocks(text, model.vocabulary)
+        blocks = encode_blocks(text, model.vocabulary, encoding_errors=encoding_errors)
     known_total = unknown_total = 0.0
     sentences = predictions = unknown = impossible = 0
     with progress("scoring") as bar:

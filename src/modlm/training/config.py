@@ -138,6 +138,8 @@ class RunConfig:
         if self.folds < 2:
             raise ConfigError(f"folds must be at least 2, but is {self.folds}.")
         if self.kind == "neural" and (self.columns or "counts" in self.net.inputs):
-            raise ConfigError("A neural model has no count columns. Take kind = hybrid, or leave columns and counts out.")
+            raise ConfigError(
+                "A neural model has no count columns. Take kind = hybrid, or leave columns and counts out."
+            )
         if self.kind == "interpolated" and self.net.tied:
             raise ConfigError("net.tied needs delta columns, which an interpolated model has not.")
