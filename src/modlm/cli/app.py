@@ -27,6 +27,7 @@ from modlm.cli import (
     interpolate,
     next_words,
     ngram,
+    reproduce,
     score,
     train,
 )
@@ -53,6 +54,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "interpolate": interpolate.interpolate,
     "convert": convert.convert,
     "inspect": inspect_path.inspect,
+    "reproduce": reproduce.reproduce,
 }
 
 

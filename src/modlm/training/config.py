@@ -121,6 +121,8 @@ class RunConfig:
     seed: int = 1
     folds: int = 10
     """Parts of the training text; each gets its rows from the counts of all the others."""
+    encoding_errors: str = "strict"
+    """Bytes of a text that are not UTF-8: `strict` is an error, `replace` takes them for U+FFFD."""
     extra: tuple[str, ...] = EXTRA
     """Constant columns."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
@@ -133,6 +135,7 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         one_of("kind", self.kind, KINDS)
+        one_of("encoding_errors", self.encoding_errors, ("strict", "replace"))
         for name in self.extra:
             one_of("extra", name, EXTRA)
         if self.folds < 2:

@@ -83,13 +83,14 @@ def dense_spans(config: RunConfig, rows: TextRows) -> dict[str, Span]:
 def read_texts(config: RunConfig) -> dict[str, Corpus]:
     """The texts of a run as ids over one vocabulary."""
     words = config.vocabulary
+    read = partial(Corpus.from_text, encoding_errors=config.encoding_errors)
     if words.file:
-        train = Corpus.from_text(config.text, Vocabulary.from_file(words.file))
+        train = read(config.text, Vocabulary.from_file(words.file))
     else:
-        train = Corpus.from_text(config.text, max_words=words.max_words or None, min_count=words.min_count)
-    corpora = {"train": train, "valid": Corpus.from_text(config.valid, train.vocabulary)}
+        train = read(config.text, max_words=words.max_words or None, min_count=words.min_count)
+    corpora = {"train": train, "valid": read(config.valid, train.vocabulary)}
     if config.test:
-        corpora["test"] = Corpus.from_text(config.test, train.vocabulary)
+        corpora["test"] = read(config.test, train.vocabulary)
     return corpora
 
 

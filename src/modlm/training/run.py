@@ -20,7 +20,16 @@ from modlm.training.distributed import Processes, join
 from modlm.training.journal import JOURNAL, TIMINGS, Journal, Line
 from modlm.training.live import Live, TensorBoard, check_tensorboard
 from modlm.training.prepare import Prepared, evaluation_batches, prepare, texts_of
-from modlm.training.run_folder import MODEL, Result, card, check_same_run, check_settings, open_run_folder, run_record
+from modlm.training.run_folder import (
+    MODEL,
+    Result,
+    card,
+    check_run_folder,
+    check_same_run,
+    check_settings,
+    open_run_folder,
+    run_record,
+)
 from modlm.training.standing import Rules
 from modlm.training.trainer import Trainer
 
@@ -52,8 +61,10 @@ def _train(config: RunConfig, folder: Path, processes: Processes, *, resume: boo
     if checkpoint is not None:
         check_settings(checkpoint.run, run_record(config), folder)
     if processes.leads:
-        open_run_folder(folder, config, resume=resume)
+        check_run_folder(folder, resume=resume)
     prepared = prepare(config, processes)
+    if processes.leads:
+        open_run_folder(folder, config)  # now that nothing is wrong with the texts: a mistake leaves no folder behind
     trainer = _trainer(config, folder, processes, prepared, checkpoint)
     if tensorboard and processes.leads:
         trainer.tensorboard = TensorBoard(folder / "tensorboard")

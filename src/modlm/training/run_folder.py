@@ -65,12 +65,16 @@ class Result:
             path.write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def open_run_folder(folder: Path, config: RunConfig, *, resume: bool) -> None:
-    """Make the folder and write its `config.toml`; a folder with something in it is only ever resumed."""
+def check_run_folder(folder: Path, *, resume: bool) -> None:
+    """Refuse a folder with something in it, unless to go on with the run there."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is a file, but a folder is to be written there. Choose another name.")
     if not resume and folder.is_dir() and any(folder.iterdir()):
         raise OutputError(f"{folder} is not empty. Go on with the run in it with --resume, or choose another name.")
+
+
+def open_run_folder(folder: Path, config: RunConfig) -> None:
+    """Make the folder and write its `config.toml`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,0 +1,169 @@
+"""The rows of a table or figure with both numbers, the paper's and ours, and whether they show what they must."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from modlm.errors import ConfigError
+from modlm.experiments.reproduce.entries import Claim, Recipe, Row
+from modlm.experiments.reproduce.workshop import Workshop
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A row with its numbers; None where there is none."""
+
+    row: Row
+    paper: float | None
+    ours: float | None
+    source: str
+    why_not: str
+    """Why the paper has no number."""
+    stand_ins: dict[str, str]
+    """What stood for which of the paper's corpora, by titles; ours and the paper's are not comparable if any did."""
+    corpus: str
+    """The title of the corpus that was tested on."""
+    digits: int
+
+    @property
+    def difference(self) -> float | None:
+        """Ours over the paper's, minus 1; None if they are not numbers of the same thing."""
+        if self.paper is None or self.ours is None or self.stand_ins:
+            return None
+        return self.ours / self.paper - 1
+
+    @property
+    def data(self) -> str:
+        """The corpus, and what stands for what."""
+        if not self.stand_ins:
+            return self.corpus
+        told = ", ".join(f"{stand_in} for {title}" for title, stand_in in self.stand_ins.items())
+        return told if self.corpus in self.stand_ins.values() else f"{self.corpus}; {told}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "label": f"{self.row.label}, {self.corpus}",
+            "row": self.row.row,
+            "corpus": self.corpus,
+            "paper": self.paper,
+            "ours": self.ours,
+            "difference": self.difference,
+            "stand_ins": self.stand_ins,
+            "run": self.row.run,
+            "measure": self.row.measure,
+            "source": self.source,
+        }
+
+
+def answers(recipe: Recipe, shop: Workshop) -> list[Answer]:
+    """All rows of a recipe with the numbers that are there."""
+    return [_answer(recipe, row, shop) for row in recipe.rows]
+
+
+def _answer(recipe: Recipe, row: Row, shop: Workshop) -> Answer:
+    number = shop.book.numbers[recipe.name, row.corpus, row.row]
+    paper, ours = number.value, _measured(row, shop)
+    if row.over:
+        below = next(other for other in recipe.rows if (other.row, other.corpus) == (row.over, row.corpus))
+        paper = _quotient(paper, shop.book.numbers[recipe.name, below.corpus, below.row].value)
+        ours = _quotient(ours, _measured(below, shop))
+    corpora, stand_ins = shop.book.corpora, shop.corpora.stand_ins(row.run)
+    return Answer(
+        row=row,
+        paper=paper,
+        ours=ours,
+        source=number.source,
+        why_not=number.why_not,
+        stand_ins={corpora[role].title: corpora[name].title for role, name in stand_ins.items()},
+        corpus=shop.corpora.used(row.corpus).title,
+        digits=recipe.digits if row.digits < 0 else row.digits,
+    )
+
+
+def _measured(row: Row, shop: Workshop) -> float | None:
+    result = shop.results.find(shop.book.runs[row.run])
+    return None if result is None else result.measure(row.measure)
+
+
+def _quotient(over: float | None, under: float | None) -> float | None:
+    return None if over is None or not under else over / under
+
+
+def chosen(rows: Sequence[Answer], wanted: Sequence[str]) -> list[Answer]:
+    """The rows that were asked for: by name or number, by label, by corpus, or by a part of the label."""
+    if not wanted:
+        return list(rows)
+    picked: list[Answer] = []
+    for name in wanted:
+        found = _matching(rows, name)
+        if not found:
+            known = ", ".join(dict.fromkeys(answer.row.label for answer in rows))
+            raise ConfigError(f"--row: there is no row {name!r}. Rows: {known}.")
+        picked += found
+    return [answer for answer in rows if answer in picked]
+
+
+def _matching(rows: Iterable[Answer], name: str) -> list[Answer]:
+    plain = name.strip().strip("()").casefold()
+    rows = list(rows)
+    exact = [answer for answer in rows if plain in (answer.row.row.casefold(), answer.row.label.casefold())]
+    own = [answer for answer in rows if plain in (answer.corpus.casefold(), answer.row.corpus)]
+    return exact or own or [answer for answer in rows if plain in answer.row.label.casefold()]
+
+
+# ---- what the numbers must show --------------------------------------------------------------------------------------
+
+
+def holds(claim: Claim, rows: Sequence[Answer]) -> bool | None:
+    """Whether a claim is true; None as long as a number is missing."""
+    own = {answer.row.row: answer for answer in rows if answer.row.corpus == claim.corpus}
+    named = (*claim.rows, *claim.lower, *claim.than) or tuple(own)
+    if any(name not in own or own[name].ours is None for name in named):
+        return None
+    picked = [own[name] for name in claim.rows or own]
+    if claim.lower:
+        return all(under(own[low], own[high], claim.by) for low in claim.lower for high in claim.than)
+    if claim.at_most:
+        return all(_ours(answer) <= claim.at_most for answer in picked)
+    published = [answer for answer in picked if answer.paper is not None]
+    if claim.order:
+        return in_the_same_order([(_paper(answer), _ours(answer)) for answer in published])
+    if any(answer.stand_ins for answer in published):
+        return None  # a stand-in's number is not to be held against the original's
+    if claim.within:
+        return all(_ours(answer) <= (1 + claim.within) * _paper(answer) for answer in published)
+    if claim.significant:
+        return all(significant(_ours(answer), claim.significant) == _paper(answer) for answer in published)
+    return all(round(_ours(answer), claim.decimals) == round(_paper(answer), claim.decimals) for answer in published)
+
+
+def under(low: Answer, high: Answer, share: float) -> bool:
+    """Whether one number is lower than another, by at least a share of it."""
+    return _ours(low) < _ours(high) and _ours(low) <= (1 - share) * _ours(high)
+
+
+def in_the_same_order(pairs: Iterable[tuple[float, float]]) -> bool:
+    """Whether the second numbers grow wherever the first ones do."""
+    return all(ours <= next_ours for (_, ours), (_, next_ours) in pairwise(sorted(pairs)))
+
+
+def significant(value: float, digits: int) -> float:
+    """A number rounded to so many significant digits."""
+    if value == 0:
+        return 0.0
+    return round(value, digits - 1 - math.floor(math.log10(abs(value))))
+
+
+def _ours(answer: Answer) -> float:
+    assert answer.ours is not None
+    return answer.ours
+
+
+def _paper(answer: Answer) -> float:
+    assert answer.paper is not None
+    return answer.paper

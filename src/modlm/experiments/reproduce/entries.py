@@ -1,0 +1,192 @@
+"""What stands in a folder of recipes, as frozen records: corpora, texts, runs, recipes with their rows and claims.
+
+Each is read from a TOML table whose keys are the fields. What stands under `full` or `here` in a table holds for that
+scale only, laid over the rest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from modlm.errors import ConfigError, nearest
+from modlm.nets.config import one_of
+from modlm.training.config_file import Table, merged
+from modlm.training.setting_values import CHECKS, checked, fields_of
+
+SCALES = ("full", "here")
+RUN_KINDS = ("train", "ngram", "static", "sizes", "speed")
+FIGURES = ("", "frequency", "convergence", "bars")
+MEASURES = ("test", "valid", "dense_mass", "by_frequency", "values")
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusEntry:
+    """A corpus of the paper, or one that stands for it."""
+
+    name: str
+    title: str
+    about: str = ""
+    train: tuple[str, ...] = ()
+    """Files under MODLM_DATA; none: not ours to have, so given by the user or stood in for."""
+    valid: str = ""
+    test: str = ""
+    vocabulary: str = ""
+    """The words to know; none: those of the training text."""
+    max_words: int = 0
+    """How many of them, the most frequent; 0: all."""
+    stand_in: str = ""
+    """The corpus that stands for this one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextEntry:
+    """A text made of others, one behind the other, and then perhaps cut."""
+
+    name: str
+    of: tuple[str, ...]
+    """Texts, or corpora for their training texts."""
+    first: int = 0
+    """Only so many sentences; 0: all."""
+    every: int = 0
+    """Only the first of every so many sentences."""
+    without_every: int = 0
+    """All but these."""
+
+    def __post_init__(self) -> None:
+        if sum(map(bool, (self.first, self.every, self.without_every))) > 1:
+            raise ConfigError(f"texts.{self.name} takes one of first, every and without_every.")
+        if not self.of:
+            raise ConfigError(f"texts.{self.name}.of must name at least one text.")
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is cut away."""
+        return not (self.first or self.every or self.without_every)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEntry:
+    """Something that is run once and gives numbers to tables and figures; `runs.toml` explains the fields."""
+
+    name: str
+    kind: str
+    corpus: str
+    text: str = ""
+    preset: str = ""
+    smoothing: str = ""
+    members: tuple[str, ...] = ()
+    columns: dict[str, str] = field(default_factory=dict)
+    settings: Table = field(default_factory=dict)
+    estimate: float = 0.2
+    tried: int = 1
+
+    def __post_init__(self) -> None:
+        one_of(f"{self.name}.kind", self.kind, RUN_KINDS)
+        needed = {"train": "preset", "ngram": "smoothing", "static": "members"}.get(self.kind)
+        if needed and not getattr(self, needed):
+            raise ConfigError(f"runs: {self.name} is of kind {self.kind}, which needs {needed}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One number of a table or figure."""
+
+    row: str
+    """Its name; the published number has the same."""
+    corpus: str
+    run: str
+    what: str = ""
+    """More for the reader than the name."""
+    measure: str = "test"
+    """Which number of the run: a perplexity (test, valid), or a name in dense_mass, by_frequency or values."""
+    over: str = ""
+    """Another row by whose number this one is divided, ours by ours and the paper's by the paper's."""
+    series: str = ""
+    """In a figure: the curve or colour it belongs to, and its place."""
+    at: str = ""
+    digits: int = -1
+    """Behind the point; -1: as the recipe says."""
+
+    def __post_init__(self) -> None:
+        one_of(f"rows.{self.row}.measure", self.measure.partition(".")[0], MEASURES)
+
+    @property
+    def label(self) -> str:
+        """As tables show it."""
+        return f"({self.row}) {self.what}" if self.what else self.row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Something that the numbers must show; `claims.holds` says whether they do."""
+
+    says: str
+    corpus: str = "ptb"
+    rows: tuple[str, ...] = ()
+    """The rows it is about; none: all of the corpus."""
+    within: float = 0.0
+    """Ours are at most so much above the paper's, as a share."""
+    decimals: int = -1
+    """Ours, rounded so, are the paper's."""
+    significant: int = 0
+    """The same with so many significant digits."""
+    at_most: float = 0.0
+    lower: tuple[str, ...] = ()
+    """Each of these rows is lower than each of `than`, by a share of at least `by`."""
+    than: tuple[str, ...] = ()
+    by: float = 0.0
+    order: bool = False
+    """Ours are in the paper's order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """A table or a figure."""
+
+    name: str
+    paper: str
+    """Where it stands in the paper."""
+    title: str
+    figure: str = ""
+    digits: int = 1
+    discussion: str = ""
+    """What is to be said about the differences."""
+    rows: tuple[Row, ...]
+    claims: tuple[Claim, ...] = ()
+
+    def __post_init__(self) -> None:
+        one_of(f"{self.name}.figure", self.figure, FIGURES)
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs that its rows come from, each once."""
+        return tuple(dict.fromkeys(row.run for row in self.rows))
+
+
+def at_scale(table: Table, scale: str) -> Table:
+    """The table as it is at a scale."""
+    plain = {key: value for key, value in table.items() if key not in SCALES}
+    return merged(plain, table.get(scale, {}))
+
+
+def record(kind: type[Record], table: Table, *, where: str) -> Record:
+    """The record of a table; what does not fit is answered with its place."""
+    known = fields_of(kind)
+    values: Table = {}
+    for key, value in table.items():
+        if key not in known:
+            raise ConfigError(f"{where}: there is no {key}.{nearest(key, known)} Known: {', '.join(known)}.")
+        values[key] = checked(value, known[key], path=f"{where}: {key}") if known[key] in CHECKS else value
+    missing = [name for name in _required(kind) if name not in values]
+    if missing:
+        raise ConfigError(f"{where}: {', '.join(missing)} is missing.")
+    return kind(**values)
+
+
+def _required(kind: type[Any]) -> list[str]:
+    none = dataclasses.MISSING
+    return [item.name for item in dataclasses.fields(kind) if item.default is none and item.default_factory is none]

@@ -1,0 +1,160 @@
+"""What came of runs, as small JSON files that are kept: enough to draw every table and figure again without running."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from modlm.errors import InputError
+from modlm.experiments.reproduce.corpora import Corpora
+from modlm.experiments.reproduce.entries import RunEntry
+from modlm.files import new_file
+from modlm.training.config_file import Table, find_table, merged
+
+DIGITS = 7  # significant digits of numbers in a journal that is kept
+LIMITS = ("minutes", "epochs", "patience", "checkpoint_seconds")  # of a schedule; a run may go on with others
+JOURNAL_KEYS = (
+    *("words", "epoch", "learning_rate", "train_perplexity", "valid_perplexity", "test_perplexity"),
+    *("valid_dense_mass", "test_dense_mass", "best"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """The numbers of one run."""
+
+    run: str
+    scale: str
+    kind: str
+    digest: str
+    """Of what was asked for; another one now means that the result is out of date."""
+    corpora: dict[str, str] = field(default_factory=dict)
+    """The corpora it drew on: the paper's name, and that of what was taken for it."""
+    valid: float | None = None
+    test: float | None = None
+    dense_mass: dict[str, float] = field(default_factory=dict)
+    """Mean weight on the dense columns, by text."""
+    by_frequency: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Perplexity and predictions of the test words seen at most so often (`all`: all)."""
+    values: dict[str, float] = field(default_factory=dict)
+    """Sizes, speeds, or static weights."""
+    training: dict[str, Any] = field(default_factory=dict)
+    """Of a trained run: words, epochs, seconds, why it ended, parameters."""
+    journal: list[dict[str, Any]] = field(default_factory=list)
+    made: dict[str, Any] = field(default_factory=dict)
+    """Machine, versions, seconds."""
+
+    def measure(self, name: str) -> float | None:
+        """A number by the name that a row gives it; None if the run has no such number."""
+        table, _, key = name.partition(".")
+        found = getattr(self, table)
+        if isinstance(found, Mapping):
+            found = found.get(key)
+        if isinstance(found, Mapping):
+            found = found.get("perplexity")
+        return None if found is None else float(found)
+
+
+class Results:
+    """The results that are there, in a folder."""
+
+    def __init__(self, folder: Path, corpora: Corpora) -> None:
+        self.folder, self.corpora = folder, corpora
+        self._digests: dict[tuple[str, bool], str] = {}
+
+    def path(self, run: RunEntry) -> Path:
+        """The file of a run's result; its name says which corpora it drew on."""
+        return self.folder / f"{self.mark(run)}.json"
+
+    def mark(self, run: RunEntry) -> str:
+        """The run and its corpora, as a file name."""
+        return f"{run.name}@{'+'.join(self.corpora.names(run.name))}"
+
+    def find(self, run: RunEntry) -> RunResult | None:
+        """The result of a run; None if there is none or if it is of other settings."""
+        found = self.read(run)
+        return found if found is not None and found.digest == self.digest(run) else None
+
+    def read(self, run: RunEntry) -> RunResult | None:
+        """The result of a run, also one of earlier settings."""
+        path = self.path(run)
+        if not path.is_file():
+            return None
+        try:
+            return RunResult(**json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
+            raise InputError(f"this is not the result of a run: {error}. Delete it to run again.", path=path) from None
+
+    def write(self, run: RunEntry, result: RunResult) -> Path:
+        """Keep a result."""
+        path = self.path(run)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        entries = {name: value for name, value in dataclasses.asdict(result).items() if value not in (None, {}, [])}
+        with new_file(path) as place:
+            place.write_text(_json(entries), encoding="utf-8")
+        return path
+
+    def digest(self, run: RunEntry, *, limits: bool = True) -> str:
+        """Of everything that a run is asked to do; without limits, of what it must have begun with to go on."""
+        key = (run.name, limits)
+        if key not in self._digests:
+            asked = json.dumps(self._asked(run, limits), sort_keys=True)
+            self._digests[key] = hashlib.sha256(asked.encode()).hexdigest()[:16]
+        return self._digests[key]
+
+    def _asked(self, run: RunEntry, limits: bool) -> dict[str, Any]:
+        book = self.corpora.book
+        named = [name for name in (run.text, *run.columns.values()) if name in book.texts]
+        table: Table = merged(find_table(run.preset), run.settings) if run.preset else run.settings
+        if not limits:
+            schedule = {key: value for key, value in table.get("schedule", {}).items() if key not in LIMITS}
+            table = {**table, "schedule": schedule}
+        return {
+            "kind": run.kind,
+            "corpora": self.corpora.names(run.name),
+            "text": run.text,
+            "texts": [dataclasses.asdict(entry) for entry in self._entries(named)],
+            "columns": run.columns,
+            "smoothing": run.smoothing,
+            "settings": table,
+            "members": [self.digest(book.runs[name], limits=limits) for name in run.members],
+        }
+
+    def _entries(self, names: list[str]) -> list[Any]:
+        """The texts of these names with those that they are made of."""
+        texts = self.corpora.book.texts
+        found: dict[str, Any] = {}
+        while names:
+            name = names.pop()
+            if name in texts and name not in found:
+                found[name] = texts[name]
+                names += texts[name].of
+        return [found[name] for name in sorted(found)]
+
+
+def short_journal(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What figures need of a journal."""
+    return [{key: rounded(line[key]) for key in JOURNAL_KEYS if key in line} for line in lines]
+
+
+def rounded(value: Any) -> Any:
+    """A number in as many digits as are kept; null for what JSON cannot hold."""
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+
+
+def _json(entries: dict[str, Any]) -> str:
+    """JSON with one line for each line of the journal."""
+    journal = entries.pop("journal", [])
+    text = json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False)
+    if not journal:
+        return text + "\n"
+    lines = ",\n  ".join(json.dumps(line, allow_nan=False) for line in journal)
+    return f'{text[:-2]},\n "journal": [\n  {lines}\n ]\n}}\n'

@@ -1,0 +1,67 @@
+"""Words a second of the four models of the paper's footnote, over the same text, in turns.
+
+How fast a net is does not depend on what it has learnt, so none is trained. The heuristic is the mixture over the same
+columns, `p = D · λ` with λ by the fallback rule; the compiled form of the same model, faster by far, has no part here.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from pathlib import Path
+
+from modlm.blocks.ngram import NgramBlock
+from modlm.model.language_model import LanguageModel
+from modlm.model.ngram_lm import heuristic_mixture
+from modlm.text.corpus import Corpus
+from modlm.training.config_file import find_table, merged, run_config
+
+PRESETS = {
+    "LSTM LM": "paper/ptb-lstm",
+    "LSTM-interpolated": "paper/ptb-kn-cr-lstm",
+    "FF-interpolated": "paper/ptb-kn-c-ff",
+}
+HEURISTIC = "heuristic KN"
+ROUNDS = 7
+
+
+def words_per_second(train_text: Path, test_text: Path, *, rounds: int = ROUNDS) -> dict[str, float]:
+    """The median over the rounds, predictions a second from ids, for each model."""
+    train = Corpus.from_text(train_text)
+    test = Corpus.from_text(test_text, train.vocabulary)
+    models = contestants(train)
+    for model in models.values():
+        model.perplexity(test)  # compiled code is loaded, caches are warm
+    seconds: dict[str, list[float]] = {name: [] for name in models}
+    for _ in range(rounds):
+        for name, model in models.items():
+            begun = time.perf_counter()
+            model.perplexity(test)
+            seconds[name].append(time.perf_counter() - begun)
+    predictions = test.words + test.sentences
+    return {name: round(predictions / statistics.median(found), 1) for name, found in seconds.items()}
+
+
+def contestants(train: Corpus) -> dict[str, LanguageModel]:
+    """The four models, with columns from the same counts."""
+    from modlm.nets.mixer_net import MixerNet
+    from modlm.nets.neural_mixture import NeuralMixture
+    from modlm.training.blocks import count_columns, dense_blocks
+
+    texts = {"text": "train", "valid": "valid"}  # never opened
+    configs = {name: run_config(merged(find_table(preset), texts)) for name, preset in PRESETS.items()}
+    columns = count_columns(configs["FF-interpolated"], train)
+    block = columns["kn"].block
+    assert isinstance(block, NgramBlock)
+    models: dict[str, LanguageModel] = {HEURISTIC: heuristic_mixture(block.estimates, extra=("uniform", "unknown"))}
+    for name, config in configs.items():
+        blocks = dense_blocks(config, train.vocabulary, {} if config.kind == "neural" else columns)
+        net = MixerNet(
+            config.net,
+            vocab_size=len(train.vocabulary),
+            features=sum(len(own.features) for own in blocks.values()),
+            dense=sum(len(own.columns) for own in blocks.values()),
+            delta=config.kind != "interpolated",
+        )
+        models[name] = NeuralMixture(train.vocabulary, blocks, net)
+    return models
