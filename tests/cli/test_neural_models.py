@@ -43,7 +43,7 @@ def test_a_document_is_one_text_for_score_too(
     mixture_of(lines, order=2, context="document").save(tmp_path / "model")
     report = ok("eval", tmp_path / "model", files.test, "--json").json
     whole = inputs.batches_of_lines
-    monkeypatch.setattr(inputs, "batches_of_lines", lambda text: whole(text, size=3))
+    monkeypatch.setattr(inputs, "batches_of_lines", lambda text, **options: whole(text, size=3, **options))
     sentences = ok("score", tmp_path / "model", files.test, "--json").json
     assert sum(sentence["log_prob"] for sentence in sentences) == pytest.approx(report["log_likelihood"], rel=1e-6)
 
