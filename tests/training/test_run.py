@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import modlm
 from modlm.errors import ConfigError, MissingPackageError, ModelFolderError, ModlmError, OutputError
-from modlm.training.config import ColumnsConfig
+from modlm.training.config import ColumnsConfig, RunConfig
 from modlm.training.config_file import read_config
 from modlm.training.divergence import DivergedError
 from modlm.training.run import train
+from modlm.training.run_folder import check_settings, run_record
 from modlm.training.signals import Interrupted
 from modlm.training.trainer import Trainer
 from tiny_runs import contents, tiny_config
@@ -176,6 +178,15 @@ def test_a_run_is_not_taken_up_with_other_settings_or_texts(texts: Path) -> None
     (texts / "valid.txt").write_text("w1 w2\n")
     with pytest.raises(ConfigError, match="valid changed"):
         train(tiny_config(texts), texts / "run", device="cpu", resume=True)
+
+
+def test_settings_that_came_after_a_run_began_had_their_defaults() -> None:
+    config = RunConfig(text="train", valid="valid")
+    record = run_record(config)
+    old = {**record, "config": {name: value for name, value in record["config"].items() if name != "encoding_errors"}}
+    check_settings(old, record, Path("run"))
+    with pytest.raises(ConfigError, match="encoding_errors was 'strict' and is now 'replace'"):
+        check_settings(old, run_record(replace(config, encoding_errors="replace")), Path("run"))
 
 
 def test_a_damaged_checkpoint_is_named(texts: Path) -> None:

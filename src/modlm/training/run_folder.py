@@ -101,8 +101,9 @@ def check_same_run(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: 
 
 
 def check_settings(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:
-    """The part of it that needs no texts."""
-    old, new = found["config"], json.loads(json.dumps(wanted["config"]))
+    """The part of it that needs no texts; settings that were not there yet when the run began had their defaults."""
+    usual = run_record(RunConfig(text="", valid=""))["config"]
+    old, new = (json.loads(json.dumps(usual | table)) for table in (found["config"], wanted["config"]))
     changed = sorted(name for name in {*old, *new} - FREE if old.get(name) != new.get(name))
     if changed:
         told = "; ".join(f"{name} was {old.get(name)!r} and is now {new.get(name)!r}" for name in changed)
