@@ -16,12 +16,11 @@ from functools import partial
 from pathlib import Path
 
 from modlm.blocks.ngram import NgramBlock
+from modlm.experiments.reproduce.speed import untrained
 from modlm.model.language_model import LanguageModel
 from modlm.model.ngram_lm import NgramLM, heuristic_mixture
-from modlm.nets.mixer_net import MixerNet
-from modlm.nets.neural_mixture import NeuralMixture
 from modlm.text.corpus import Corpus
-from modlm.training.blocks import CountColumns, count_columns, dense_blocks
+from modlm.training.blocks import count_columns
 from modlm.training.config import RunConfig
 from modlm.training.config_file import find_table, merged, run_config
 from side_by_side.ratios import Speeds, arguments, publish
@@ -47,26 +46,12 @@ def models(train: Corpus, hidden: int) -> dict[str, LanguageModel]:
         COMPILED: NgramLM.fit(train, 5, edge="repeat", extra=("uniform", "unknown")),
         HEURISTIC: heuristic_mixture(block.estimates, extra=("uniform", "unknown")),
     }
-    return found | {name: neural(config, train, columns) for name, config in configs.items()}
+    return found | {name: untrained(config, train, columns) for name, config in configs.items()}
 
 
 def configured(preset: str, hidden: int) -> RunConfig:
     """A preset with another number of units; its texts are never opened."""
     return run_config(merged(find_table(preset), {"text": "train", "valid": "valid", "net": {"hidden": hidden}}))
-
-
-def neural(config: RunConfig, train: Corpus, columns: dict[str, CountColumns]) -> NeuralMixture:
-    """An untrained model of a run."""
-    used = {} if config.kind == "neural" else columns
-    blocks = dense_blocks(config, train.vocabulary, used)
-    net = MixerNet(
-        config.net,
-        vocab_size=len(train.vocabulary),
-        features=sum(len(block.features) for block in blocks.values()),
-        dense=sum(len(block.columns) for block in blocks.values()),
-        delta=config.kind != "interpolated",
-    )
-    return NeuralMixture(train.vocabulary, blocks, net)
 
 
 def measured(asked: argparse.Namespace) -> Speeds:

@@ -16,7 +16,7 @@ from modlm.errors import InputError, ModelFolderError, VocabularyError
 from modlm.model.folder import save
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text import Corpus
-from modlm.training.blocks import columns_of, count_blocks, count_columns, dense_blocks, up_to
+from modlm.training.blocks import columns_of, count_columns, dense_blocks, up_to
 from modlm.training.config import ColumnsConfig, RunConfig
 from small_texts import TEXTS, model_of
 
@@ -64,7 +64,7 @@ def test_counts_from_folders_and_files_serve_as_columns(train: Corpus, tmp_path:
     export_counts(counts, tmp_path / "counts.txt")
     for name, order in (("folder", 2), ("counts.txt", 2), ("folder", 5)):
         config = replace(CONFIG, columns={"x": ColumnsConfig(order=order, counts=str(tmp_path / name))})
-        block = count_blocks(config, train)["x"]
+        block = count_columns(config, train)["x"].block
         assert len(block.columns) == min(order, 3)
         expected = NgramBlock(estimate(SMOOTHERS["modified-kneser-ney"](), up_to(counts, order)))
         np.testing.assert_allclose(block.rows(train.ids).probs_TK, expected.rows(train.ids).probs_TK)
@@ -82,7 +82,9 @@ def test_counts_up_to_an_order_are_those_counted_so(train: Corpus, edge: str) ->
 
 def test_a_model_of_any_words_serves_as_one_column(train: Corpus, tmp_path: Path) -> None:
     save(model_of(["a b q", "q b a"], order=2), tmp_path / "model")
-    block = count_blocks(replace(CONFIG, columns={"m": ColumnsConfig(model=str(tmp_path / "model"))}), train)["m"]
+    block = count_columns(replace(CONFIG, columns={"m": ColumnsConfig(model=str(tmp_path / "model"))}), train)[
+        "m"
+    ].block
     assert isinstance(block, ModelBlock)
     assert block.columns == ("",)
 

@@ -6,6 +6,7 @@ feedforward net has S = 0. Dropout falls on the input of each layer and on the o
 
 from __future__ import annotations
 
+import abc
 from typing import ClassVar
 
 import torch
@@ -15,7 +16,7 @@ from modlm.nets.dropout import Dropout
 from modlm.nets.initial import glorot
 
 
-class Body(nn.Module):
+class Body(nn.Module, abc.ABC):
     """A stack of layers; subclasses say what one layer does."""
 
     states: ClassVar[int] = 0
@@ -53,9 +54,9 @@ class Body(nn.Module):
         last_SBH = torch.cat(ordered) if ordered else state_SBH
         return values_TBX if dropout is None else dropout(values_TBX), last_SBH
 
+    @abc.abstractmethod
     def layer(self, layer: int, values_TBX: Tensor, state_SBH: Tensor) -> tuple[Tensor, Tensor]:
         """One layer over all steps from its own state vectors."""
-        raise NotImplementedError
 
     def recurrent_parameters(self, layer: int) -> list[Tensor]:
         """As torch's kernels take them; they have a second bias, which adds nothing to the first."""

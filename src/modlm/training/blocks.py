@@ -58,11 +58,6 @@ def count_columns(config: RunConfig, corpus: Corpus) -> dict[str, CountColumns]:
     return {name: _columns(columns, corpus, counted) for name, columns in columns_of(config).items()}
 
 
-def count_blocks(config: RunConfig, corpus: Corpus) -> dict[str, Block]:
-    """The same as blocks alone."""
-    return {name: columns.block for name, columns in count_columns(config, corpus).items()}
-
-
 def dense_blocks(config: RunConfig, vocabulary: Vocabulary, columns: Mapping[str, CountColumns]) -> dict[str, Block]:
     """All dense columns of the model: count blocks, then the constant ones."""
     blocks: dict[str, Block] = {name: column.block for name, column in columns.items()}

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from modlm.blocks.ngram import NgramBlock
 from modlm.model.language_model import LanguageModel
 from modlm.model.ngram_lm import heuristic_mixture
 from modlm.text.corpus import Corpus
+from modlm.training.blocks import CountColumns, count_columns, dense_blocks
+from modlm.training.config import RunConfig
 from modlm.training.config_file import find_table, merged, run_config
 
 PRESETS = {
@@ -44,24 +47,26 @@ def words_per_second(train_text: Path, test_text: Path, *, rounds: int = ROUNDS)
 
 def contestants(train: Corpus) -> dict[str, LanguageModel]:
     """The four models, with columns from the same counts."""
-    from modlm.nets.mixer_net import MixerNet
-    from modlm.nets.neural_mixture import NeuralMixture
-    from modlm.training.blocks import count_columns, dense_blocks
-
     texts = {"text": "train", "valid": "valid"}  # never opened
     configs = {name: run_config(merged(find_table(preset), texts)) for name, preset in PRESETS.items()}
     columns = count_columns(configs["FF-interpolated"], train)
     block = columns["kn"].block
     assert isinstance(block, NgramBlock)
     models: dict[str, LanguageModel] = {HEURISTIC: heuristic_mixture(block.estimates, extra=("uniform", "unknown"))}
-    for name, config in configs.items():
-        blocks = dense_blocks(config, train.vocabulary, {} if config.kind == "neural" else columns)
-        net = MixerNet(
-            config.net,
-            vocab_size=len(train.vocabulary),
-            features=sum(len(own.features) for own in blocks.values()),
-            dense=sum(len(own.columns) for own in blocks.values()),
-            delta=config.kind != "interpolated",
-        )
-        models[name] = NeuralMixture(train.vocabulary, blocks, net)
-    return models
+    return models | {name: untrained(config, train, columns) for name, config in configs.items()}
+
+
+def untrained(config: RunConfig, train: Corpus, columns: Mapping[str, CountColumns]) -> LanguageModel:
+    """The model of a run before its first step: its speed does not depend on what it has learnt."""
+    from modlm.nets.mixer_net import MixerNet
+    from modlm.nets.neural_mixture import NeuralMixture
+
+    blocks = dense_blocks(config, train.vocabulary, {} if config.kind == "neural" else columns)
+    net = MixerNet(
+        config.net,
+        vocab_size=len(train.vocabulary),
+        features=sum(len(block.features) for block in blocks.values()),
+        dense=sum(len(block.columns) for block in blocks.values()),
+        delta=config.kind != "interpolated",
+    )
+    return NeuralMixture(train.vocabulary, blocks, net)
