@@ -38,14 +38,18 @@ def test_patience_counts_evaluations_since_the_best() -> None:
     assert standing.best_valid == 2.0
 
 
-def test_a_plateau_slows_learning_when_validation_got_worse() -> None:
-    config = tiny_config(HERE, optimiser__schedule="plateau", optimiser__decay=0.5)
+@pytest.mark.parametrize(
+    ("wait", "expected"), [(1, [1, 1, 0.5, 0.25, 0.25, 0.125, 0.0625]), (2, [1, 1, 1, 0.5, 0.5, 0.5, 0.25])]
+)
+def test_a_plateau_slows_learning_when_validation_gets_no_better(wait: int, expected: list[float]) -> None:
+    plateau = {"optimiser__schedule": "plateau", "optimiser__decay": 0.5, "optimiser__wait": wait}
+    config = tiny_config(HERE, **plateau)
     rules, standing = Rules(config, 100), Standing()
     rates = []
-    for valid in (3.0, 2.0, 2.5, 2.4, 2.6):  # worse than the one before: the third and the fifth
+    for valid in (3.0, 2.0, 2.5, 2.4, 1.9, 1.9, 2.6):  # better than all before: the first two and the fifth
         standing.judged(valid, config.optimiser)
         rates.append(rules.learning_rate(standing) / config.optimiser.learning_rate)
-    assert rates == [1, 1, 0.5, 0.5, 0.25]
+    assert rates == expected
 
 
 def test_cosine_and_warm_up() -> None:

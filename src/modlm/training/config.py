@@ -53,8 +53,10 @@ class OptimiserConfig:
     clip: float = 5.0
     """The norm to which gradients of the loss, summed over the batch, are cut down; 0 does not."""
     schedule: str = "constant"
-    """constant; plateau: times `decay` when validation got worse; cosine: down to 0 at the end of the run."""
+    """constant; plateau: times `decay` when validation gets no better; cosine: down to 0 at the end of the run."""
     decay: float = 0.5
+    wait: int = 1
+    """Plateau: evaluations in a row without a better one before the rate falls, and before it falls again."""
     warmup: int = 0
     """Words over which the learning rate grows from 0."""
 
@@ -66,6 +68,8 @@ class OptimiserConfig:
         for name in ("weight_decay", "clip", "warmup"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"optimiser.{name} must not be negative, but is {getattr(self, name)}.")
+        if self.wait < 1:
+            raise ConfigError(f"optimiser.wait must be at least 1, but is {self.wait}.")
         if not 0 < self.decay <= 1:
             raise ConfigError(f"optimiser.decay must be above 0 and at most 1, but is {self.decay}.")
 

@@ -37,7 +37,6 @@ class Standing:
     best_step: int = -1
     worse: int = 0
     """Evaluations since the best one."""
-    previous_valid: float = math.inf
     factor: float = 1.0
     """What a plateau schedule has made of the learning rate."""
     seconds: float = 0.0
@@ -59,9 +58,8 @@ class Standing:
             self.best_valid, self.best_step, self.worse = valid, self.step, 0
         else:
             self.worse += 1
-        if config.schedule == "plateau" and valid > self.previous_valid:
-            self.factor *= config.decay
-        self.previous_valid = valid
+            if config.schedule == "plateau" and self.worse % config.wait == 0:
+                self.factor *= config.decay
         self.evaluated, self.evaluations = self.words, self.evaluations + 1
         self.train_nll, self.train_mass, self.train_words = 0.0, 0.0, 0
         return better
