@@ -105,21 +105,58 @@ def test_dropout_keeps_the_expected_value(rate: float) -> None:
     assert (values * again).mean().item() == pytest.approx(1, abs=0.1)  # one draw tells nothing of the next
 
 
+def test_locked_dropout_drops_the_same_at_every_step_and_not_in_every_sentence() -> None:
+    dropout = Dropout(0.5, torch.Generator().manual_seed(1), locked=True)
+    values_TBX = dropout(torch.ones(6, 40, 30))
+    assert torch.equal(values_TBX, values_TBX[:1].expand(6, 40, 30))
+    assert len(values_TBX[0].unique(dim=0)) == 40
+
+
+def test_inputs_may_have_a_rate_of_their_own() -> None:
+    dropout = Dropout(0.0, torch.Generator().manual_seed(1), input_rate=0.75)
+    ones = torch.ones(50, 40, 30)
+    assert torch.equal(dropout(ones), ones)
+    assert dropout.inputs(ones).unique().tolist() == [0, 4]
+
+
+def test_a_dropped_word_is_dropped_wherever_it_is_read() -> None:
+    dropout = Dropout(0.0, torch.Generator().manual_seed(1), word_rate=0.5)
+    contexts_TBW = torch.arange(60).remainder(20).view(5, 4, 3)
+    factors = dropout.words(torch.ones(5, 4, 3, 2), contexts_TBW, 20)[..., 0]
+    by_word = [set(factors[contexts_TBW == word].tolist()) for word in range(20)]
+    assert all(len(seen) == 1 for seen in by_word)
+    assert set.union(*by_word) == {0.0, 2.0}
+
+
+@pytest.mark.parametrize("name", ["rnn", "gru", "lstm"])
+def test_dropped_weights_are_weights_of_zero(name: str) -> None:
+    body, inputs_TBI = body_of(name), inputs_of()
+    hidden_TBH, _ = body(inputs_TBI, None, Dropout(0.0, torch.Generator().manual_seed(9), weight_rate=0.5))
+    factors = Dropout(0.0, torch.Generator().manual_seed(9), weight_rate=0.5).weights(
+        torch.ones(body.gates * HIDDEN, HIDDEN)
+    )
+    assert set(factors.unique().tolist()) == {0.0, 2.0}
+    body.state_weights[0].data *= factors
+    torch.testing.assert_close(hidden_TBH, body(inputs_TBI, None, None)[0])
+
+
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("world", [2, 3])
-def test_processes_that_share_a_batch_drop_what_one_process_would(name: str, world: int) -> None:
+@pytest.mark.parametrize("locked", [False, True])
+def test_processes_that_share_a_batch_drop_what_one_process_would(name: str, world: int, locked: bool) -> None:
     body, inputs_TBI = body_of(name, layers=2), inputs_of(sentences=5)
-    whole_TBH, _ = body(inputs_TBI, None, Dropout(0.5, torch.Generator().manual_seed(9)))
+    rates = {"input_rate": 0.3, "weight_rate": 0.2, "locked": locked}
+    whole_TBH, _ = body(inputs_TBI, None, Dropout(0.5, torch.Generator().manual_seed(9), **rates))
     for rank in range(world):
         shard = slice(rank, None, world)
-        dropout = Dropout(0.5, torch.Generator().manual_seed(9), batch=5, shard=shard)
+        dropout = Dropout(0.5, torch.Generator().manual_seed(9), batch=5, shard=shard, **rates)
         part_TBH, _ = body(inputs_TBI[:, shard], None, dropout)
         torch.testing.assert_close(part_TBH, whole_TBH[:, shard])
 
 
 def test_dropout_never_falls_on_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the input all dropped, what a sentence carries on is what the empty input gives."""
-    monkeypatch.setattr(Dropout, "mask", lambda self, values_TBX: torch.zeros_like(values_TBX))
+    monkeypatch.setattr(Dropout, "_factors", lambda self, shape, rate: torch.zeros(shape))
     body = body_of("lstm")
     hidden_TBH, dropped_SBH = body(inputs_of(), None, Dropout(0.5, torch.Generator()))
     _, empty_SBH = body(torch.zeros_like(inputs_of()), None, None)

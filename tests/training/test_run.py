@@ -82,8 +82,8 @@ def test_a_run_that_crashed_goes_on_as_if_it_had_not(
     texts: Path, context: str, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With checkpoints after every step, and with those of evaluations alone."""
-    plateau = {"optimiser__schedule": "plateau", "optimiser__warmup": 100}
-    config = tiny_config(texts, net__context=context, schedule__checkpoint_seconds=seconds, **plateau)
+    carried_along = {"optimiser__schedule": "plateau", "optimiser__warmup": 100, "optimiser__average": 200}
+    config = tiny_config(texts, net__context=context, schedule__checkpoint_seconds=seconds, **carried_along)
     train(config, texts / "whole", device="cpu")
     for step in (0, 1, 5, 11):
         with monkeypatch.context() as patched, pytest.raises(CrashError):

@@ -47,29 +47,37 @@ class Body(nn.Module, abc.ABC):
             state_SBH = inputs_TBI.new_zeros(self.state_rows, inputs_TBI.shape[1], self.units)
         values_TBX, after = inputs_TBI, []
         for layer in range(self.depth):
-            values_TBX = values_TBX if dropout is None else dropout(values_TBX)
-            values_TBX, state = self.layer(layer, values_TBX, state_SBH[layer :: self.depth])
+            if dropout is not None:
+                values_TBX = dropout(values_TBX) if layer else dropout.inputs(values_TBX)
+            weights = self.weights(layer, dropout)
+            values_TBX, state = self.layer(weights, values_TBX, state_SBH[layer :: self.depth])
             after.append(state)
         ordered = [state[part : part + 1] for part in range(self.states) for state in after]
         last_SBH = torch.cat(ordered) if ordered else state_SBH
         return values_TBX if dropout is None else dropout(values_TBX), last_SBH
 
     @abc.abstractmethod
-    def layer(self, layer: int, values_TBX: Tensor, state_SBH: Tensor) -> tuple[Tensor, Tensor]:
+    def layer(self, weights: list[Tensor], values_TBX: Tensor, state_SBH: Tensor) -> tuple[Tensor, Tensor]:
         """One layer over all steps from its own state vectors."""
 
-    def recurrent_parameters(self, layer: int) -> list[Tensor]:
-        """As torch's kernels take them; they have a second bias, which adds nothing to the first."""
+    def weights(self, layer: int, dropout: Dropout | None) -> list[Tensor]:
+        """As torch's recurrent kernels take them; they have a second bias, which adds nothing to the first."""
         bias = self.biases[layer]
-        return [self.input_weights[layer], self.state_weights[layer], bias, torch.zeros_like(bias)]
+        state_weights = self.state_weights[layer]
+        state_weights = state_weights if dropout is None else dropout.weights(state_weights)
+        return [self.input_weights[layer], state_weights, bias, torch.zeros_like(bias)]
 
 
 class FeedForward(Body):
     """tanh layers; each position on its own."""
 
-    def layer(self, layer: int, values_TBX: Tensor, state_SBH: Tensor) -> tuple[Tensor, Tensor]:
+    def weights(self, layer: int, dropout: Dropout | None) -> list[Tensor]:
+        """Those of an affine map; there is no state to read."""
+        return [self.input_weights[layer], self.biases[layer]]
+
+    def layer(self, weights: list[Tensor], values_TBX: Tensor, state_SBH: Tensor) -> tuple[Tensor, Tensor]:
         """tanh of an affine map."""
-        return torch.tanh(nn.functional.linear(values_TBX, self.input_weights[layer], self.biases[layer])), state_SBH
+        return torch.tanh(nn.functional.linear(values_TBX, *weights)), state_SBH
 
 
 class Rnn(Body):
@@ -77,11 +85,9 @@ class Rnn(Body):
 
     states = 1
 
-    def layer(self, layer: int, values_TBX: Tensor, state_SBH: Tensor) -> tuple[Tensor, Tensor]:
+    def layer(self, weights: list[Tensor], values_TBX: Tensor, state_SBH: Tensor) -> tuple[Tensor, Tensor]:
         """torch's kernel for one layer."""
-        hidden_TBH, state = torch.rnn_tanh(
-            values_TBX, state_SBH, self.recurrent_parameters(layer), True, 1, 0.0, False, False, False
-        )
+        hidden_TBH, state = torch.rnn_tanh(values_TBX, state_SBH, weights, True, 1, 0.0, False, False, False)
         return hidden_TBH, state
 
 
@@ -90,11 +96,9 @@ class Gru(Body):
 
     states, gates = 1, 3
 
-    def layer(self, layer: int, values_TBX: Tensor, state_SBH: Tensor) -> tuple[Tensor, Tensor]:
+    def layer(self, weights: list[Tensor], values_TBX: Tensor, state_SBH: Tensor) -> tuple[Tensor, Tensor]:
         """torch's kernel for one layer."""
-        hidden_TBH, state = torch.gru(
-            values_TBX, state_SBH, self.recurrent_parameters(layer), True, 1, 0.0, False, False, False
-        )
+        hidden_TBH, state = torch.gru(values_TBX, state_SBH, weights, True, 1, 0.0, False, False, False)
         return hidden_TBH, state
 
 
@@ -109,12 +113,11 @@ class Lstm(Body):
         bias[1] = 1.0
         return bias.flatten()
 
-    def layer(self, layer: int, values_TBX: Tensor, state_SBH: Tensor) -> tuple[Tensor, Tensor]:
+    def layer(self, weights: list[Tensor], values_TBX: Tensor, state_SBH: Tensor) -> tuple[Tensor, Tensor]:
         """torch's kernel for one layer."""
         hidden_TBH, last, cell = torch.lstm(
-            values_TBX, (state_SBH[:1], state_SBH[1:]), self.recurrent_parameters(layer),
-            True, 1, 0.0, False, False, False,
-        )  # fmt: skip
+            values_TBX, (state_SBH[:1], state_SBH[1:]), weights, True, 1, 0.0, False, False, False
+        )
         return hidden_TBH, torch.cat([last, cell])
 
 

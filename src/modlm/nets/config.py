@@ -37,6 +37,14 @@ class NetConfig:
     """How count features come in: centred by their training mean, whitened (ZCA), or raw."""
     dropout: float = 0.0
     """Share of inputs and outputs of the body that are dropped while training; never the recurrent state."""
+    input_dropout: float = -1.0
+    """The share of inputs, if it is to be another; below 0: as `dropout`."""
+    locked: bool = False
+    """Whether a sentence keeps what is dropped from its first step to its last (variational dropout)."""
+    word_dropout: float = 0.0
+    """Share of words whose vectors are dropped throughout a batch."""
+    weight_dropout: float = 0.0
+    """Share of recurrent weights that are dropped throughout a batch (weight-drop)."""
     tied: bool = False
     """Whether the delta columns' output vectors are the word vectors (needs word_size = hidden)."""
     context: str = "sentence"
@@ -53,8 +61,11 @@ class NetConfig:
         for name, least in (("hidden", 1), ("layers", 1), ("words", 1), ("word_size", 0)):
             if getattr(self, name) < least:
                 raise ConfigError(f"net.{name} must be at least {least}, but is {getattr(self, name)}.")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"net.dropout must be at least 0 and less than 1, but is {self.dropout}.")
+        for name in ("dropout", "word_dropout", "weight_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"net.{name} must be at least 0 and less than 1, but is {getattr(self, name)}.")
+        if not self.input_dropout < 1:
+            raise ConfigError(f"net.input_dropout must be less than 1, but is {self.input_dropout}.")
         if self.tied and self.word_length != self.hidden:
             raise ConfigError(
                 f"net.tied shares word vectors with the output, so net.word_size ({self.word_length}) must be "

@@ -8,6 +8,7 @@ from torch.nn.functional import embedding
 
 from modlm.errors import ConfigError
 from modlm.nets.config import NetConfig
+from modlm.nets.dropout import Dropout
 from modlm.nets.features import FeatureScaling, ScaledFeatures
 from modlm.nets.initial import word_vectors
 
@@ -45,11 +46,15 @@ class Inputs(nn.Module):
         if self.takes_words or config.tied:
             self.word_vectors = nn.Parameter(word_vectors(vocab_size + 1, config.word_length, generator))
 
-    def forward(self, contexts_TBW: Tensor, features_TBF: Tensor | None) -> Tensor:
+    def forward(self, contexts_TBW: Tensor, features_TBF: Tensor | None, dropout: Dropout | None = None) -> Tensor:
         """Inputs of all positions."""
         parts = []
         if self.takes_counts and features_TBF is not None:
             parts.append(self.scaled(features_TBF))
         if self.takes_words:
-            parts.append(embedding(contexts_TBW[..., -self.words :], self.word_vectors).flatten(-2))
+            read_TBW = contexts_TBW[..., -self.words :]
+            vectors_TBWE = embedding(read_TBW, self.word_vectors)
+            if dropout is not None:
+                vectors_TBWE = dropout.words(vectors_TBWE, read_TBW, len(self.word_vectors))
+            parts.append(vectors_TBWE.flatten(-2))
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)

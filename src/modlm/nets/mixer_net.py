@@ -65,7 +65,7 @@ class MixerNet(nn.Module):
         Contexts are the last `words` words before each position, the nearest last; `<s>` is id J. A part that is not
         among the net's inputs is not looked at. No state: zeros.
         """
-        hidden_TBH, state_SBH = self.body(self.inputs(contexts_TBW, features_TBF), state_SBH, dropout)
+        hidden_TBH, state_SBH = self.body(self.inputs(contexts_TBW, features_TBF, dropout), state_SBH, dropout)
         return hidden_TBH, state_SBH
 
     def nll(

@@ -59,13 +59,15 @@ class OptimiserConfig:
     """Plateau: evaluations in a row without a better one before the rate falls, and before it falls again."""
     warmup: int = 0
     """Words over which the learning rate grows from 0."""
+    average: int = 0
+    """Words after which parameters count half in the average that is evaluated and kept; 0: no average."""
 
     def __post_init__(self) -> None:
         one_of("optimiser.kind", self.kind, OPTIMISERS)
         one_of("optimiser.schedule", self.schedule, SCHEDULES)
         if not self.learning_rate > 0:
             raise ConfigError(f"optimiser.learning_rate must be above 0, but is {self.learning_rate}.")
-        for name in ("weight_decay", "clip", "warmup"):
+        for name in ("weight_decay", "clip", "warmup", "average"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"optimiser.{name} must not be negative, but is {getattr(self, name)}.")
         if self.wait < 1:

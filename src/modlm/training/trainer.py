@@ -22,6 +22,7 @@ from modlm.arrays import Ints
 from modlm.nets.block_dropout import BlockDropout
 from modlm.nets.dropout import Dropout
 from modlm.nets.mixer_net import MixerNet
+from modlm.training.average import Average
 from modlm.training.batches import Batch, BatchSource, Streams
 from modlm.training.checkpoint import Checkpoint, CheckpointWriter
 from modlm.training.distributed import Processes
@@ -62,6 +63,7 @@ class Trainer:
     clock: Callable[[], float] = time.monotonic
     standing: Standing = field(default_factory=Standing)
     optimiser: Optimiser = field(init=False)
+    average: Average = field(init=False)
     best: dict[str, Tensor] = field(default_factory=dict)
     state_SBH: Tensor | None = None
     """context = document: the state after the last batch."""
@@ -78,6 +80,7 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self.optimiser = Optimiser(self.rules.config.optimiser, self.net.parameters())
+        self.average = Average(self.rules.config.optimiser.average, self.net.parameters())
 
     # ---- taking up and saving ---------------------------------------------------------------------------------------
 
@@ -86,6 +89,7 @@ class Trainer:
         self.standing = checkpoint.standing
         self.net.load_state_dict(checkpoint.part("net"))
         self.optimiser.load(checkpoint.part("optimiser"))
+        self.average.load(checkpoint.part("average"))
         self.best = {name: value.to(self.processes.device) for name, value in checkpoint.best.items()}
         state_SBH = checkpoint.tensors.get("state")
         if state_SBH is not None:
@@ -95,6 +99,7 @@ class Trainer:
         """Write a checkpoint in the background; all processes call this together."""
         tensors = {f"net.{name}": value for name, value in self.net.state_dict().items()}
         tensors |= {f"optimiser.{name}": value for name, value in self.optimiser.tensors().items()}
+        tensors |= {f"average.{name}": value for name, value in self.average.tensors().items()}
         if self.state_SBH is not None:
             tensors["state"] = self._whole_state(self.state_SBH)
         if self.checkpoints is not None:
@@ -180,6 +185,7 @@ class Trainer:
         self.standing.train_mass += mass
         self.standing.train_words += batch.words
         self.standing.moved(batch.words, len(self.texts.train))
+        self.average.take_in(self.standing.step, batch.words)
         if self.standing.index == 0:
             self.state_SBH = None
         stop, save, time_over = (wish > 0 for wish in wishes)
@@ -217,7 +223,7 @@ class Trainer:
         self._generator.manual_seed(step_seed(self.rules.config.seed, self.standing.step))
         steps, sentences = batch.whole
         places = self.processes.shard.places
-        dropout = Dropout(self.net.config.dropout, self._generator, sentences, places)
+        dropout = Dropout.of(self.net.config, self._generator, sentences, places)
         hidden_TBH, state_SBH = self.net.hidden(batch.contexts_TBW, batch.features_TBF, self.state_SBH, dropout=dropout)
         if isinstance(self.texts.train, Streams):
             self.state_SBH = state_SBH.detach()
@@ -231,8 +237,9 @@ class Trainer:
     def _evaluate(self) -> None:
         started = self._tick()
         try:
-            valid = self.score(self.texts.valid)
-            test = None if self.texts.test is None else self.score(self.texts.test)
+            with self.average.in_place():
+                valid = self.score(self.texts.valid)
+                test = None if self.texts.test is None else self.score(self.texts.test)
         except KeyboardInterrupt:
             if self.request.asked:  # a run that is taken up evaluates first
                 self._interrupted()
@@ -240,7 +247,8 @@ class Trainer:
         line = self._journal_line(valid, test)
         line["best"] = self.standing.judged(valid.mean_nll, self.rules.config.optimiser)
         if line["best"]:
-            self.best = {name: value.detach().clone() for name, value in self.net.state_dict().items()}
+            with self.average.in_place():
+                self.best = {name: value.detach().clone() for name, value in self.net.state_dict().items()}
             self._best_is_new = True
         ended = self._tick()
         if self.processes.leads:
