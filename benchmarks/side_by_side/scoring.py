@@ -121,7 +121,7 @@ def _limit(shop: Workshop, measurement: str, model: str, text: str, seconds: flo
 
 
 def kernel(shop: Workshop) -> None:
-    """`Compiled.score` on ids beside `kenlm_benchmark -q` at equal threads."""
+    """`Compiled.score` on ids, mapped and resident, beside `kenlm_benchmark -q` at equal threads."""
     shop.models("ptb", "newswire")
     for model, text in cases(shop):
         # Not the repeated text: walked in many stretches at once, its copies would warm the caches for one another.
@@ -130,6 +130,7 @@ def kernel(shop: Workshop) -> None:
 
 def _kernel_case(shop: Workshop, model: str, text: str) -> None:
     lm = shop.load(model)
+    forms = {"mapped": lm, "resident": lm.resident()}
     corpus = Corpus.from_text(shop.texts.path(text), lm.vocabulary)
     predictions = len(corpus.ids) - corpus.sentences
     beside = shop.theirs(model) is not None
@@ -137,21 +138,24 @@ def _kernel_case(shop: Workshop, model: str, text: str) -> None:
         _convert(shop, model, text)
         _check_kernel(shop, lm, corpus, model, text)
     for count in (1, THREADS):
-        functions = {f"Compiled.score, {counted(count, 'thread')}": _scored(lm, corpus, count)}
+        at = counted(count, "thread")
+        functions = {f"{form}, {at}": _scored(own, corpus, count) for form, own in forms.items()}
+        for function in functions.values():
+            function()
         if beside:
-            functions[f"kenlm_benchmark, {counted(count, 'thread')}"] = _benchmarked(shop, model, text, count)
-        functions[f"Compiled.score, {counted(count, 'thread')}"]()
+            functions[f"kenlm_benchmark, {at}"] = _benchmarked(shop, model, text, count)
         samples = in_turns(shop.repetitions(15), functions)
         shop.findings.times(f"kernel {model}, {text}", samples, work=predictions, unit="words")
-        ours, theirs = [*samples.values(), None][:2]
-        assert ours is not None
-        faster = ratio(theirs, ours)
-        shop.findings.judge(
-            "kernel", f"{model}, {text}: {counted(count, 'thread')}", faster.value, best=faster.best, at_least=2,
-            ours=rate(predictions, ours.median), theirs=rate(predictions, theirs.median) if theirs else "–",
-        )  # fmt: skip
+        theirs = samples.get(f"kenlm_benchmark, {at}")
+        for form in forms:
+            ours = samples[f"{form}, {at}"]
+            faster = ratio(theirs, ours)
+            shop.findings.judge(
+                "kernel", f"{model}, {text}: {form}, {at}", faster.value, best=faster.best, at_least=2,
+                ours=rate(predictions, ours.median), theirs=rate(predictions, theirs.median) if theirs else "–",
+            )  # fmt: skip
         if count == 1:
-            _limit(shop, "kernel", model, text, ours.median / predictions)
+            _limit(shop, "kernel", model, text, samples[f"resident, {at}"].median / predictions)
 
 
 def _scored(lm: NgramLM, corpus: Corpus, count: int) -> Callable[[], float]:

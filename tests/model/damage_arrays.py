@@ -66,6 +66,7 @@ def ask(model: LanguageModel) -> None:
         states, _ = model.advance(states, np.full(3, word, np.uint32))
     model.distributions(states)
     if isinstance(model, NgramLM):
+        model.resident().score_batch([SENTENCE, "", "b a c c b"])
         ask(model.as_mixture())
         if model.counts is not None:
             NgramLM.from_counts(model.counts, workers=1)

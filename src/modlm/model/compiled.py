@@ -7,6 +7,7 @@ out of it, `from_arpa` reads one that somebody else made.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -20,12 +21,14 @@ from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import ROOT, Trie
 from modlm.errors import ConfigError
 from modlm.model import few
+from modlm.model.index import Index
 from modlm.smoothing.smoother import Estimates
 
 Records = NDArray[np.void]
 
 CHUNK = 1 << 18  # contexts estimated at a time: three temporary floats each
 LANES = 256  # stretches of a text walked side by side in each thread, at most
+INDEXED_LANES = 64  # the same with an index, which asks for less memory at a time
 LANE = 512  # words of a stretch, at least: at the end of a text some lanes are through before others
 PART = 1 << 15  # words that one thread takes at a time, if there are so many
 
@@ -88,6 +91,18 @@ class Compiled:
     def __init__(self, words: Ids, nodes: Records, leaves: Records, levels: tuple[int, ...], start: int) -> None:
         self.words, self.nodes, self.leaves = (read_only(array) for array in (words, nodes, leaves))
         self.levels, self.start = levels, start
+        self.index: Index | None = None
+
+    def resident(self) -> Compiled:
+        """The same in memory, with an index, for long use: a second or so for a gigabyte, and then faster.
+
+        Memory of one's own comes in large pages, which mapped files mostly do not have, so that finding out where a
+        page is costs less.
+        """
+        own = np.array(self.words), np.array(self.nodes), np.array(self.leaves)
+        copy = Compiled(*own, self.levels, self.start)
+        copy.index = Index.of(copy)
+        return copy
 
     @property
     def arrays(self) -> tuple[Ids, Records, Records]:
@@ -166,19 +181,28 @@ class Compiled:
 
     def score(self, ids: Ids, *, workers: int | None = None) -> Floats:
         """P of each word of a text of whole sentences, 1 at each `<s>`."""
-        from modlm.model.compiled_kernels import score_text
-
+        walk = self._walk()
         out = np.empty(len(ids))
         most = 4 * threads(workers) if threads(workers) > 1 else 1  # small parts, so that a busy core holds up little
         parts = max(1, min(most, len(ids) // PART))
-        lanes = int(np.clip(len(ids) // parts // LANE, 1, LANES))
+        lanes = int(np.clip(len(ids) // parts // LANE, 1, LANES if self.index is None else INDEXED_LANES))
         cuts = self._cuts(ids, parts * lanes)
         tasks = [
-            partial(score_text, *self.arrays, ids, self.vocab_size, self.start, cuts[at : at + lanes + 1], out)
+            partial(walk, ids, self.vocab_size, self.start, cuts[at : at + lanes + 1], out)
             for at in range(0, parts * lanes, lanes)
         ]
         in_parallel(tasks, workers=workers)
         return out
+
+    def _walk(self) -> Callable[..., None]:
+        """The kernel that scores a text, with all it needs of the model."""
+        if self.index is not None:
+            from modlm.model.index_kernels import score_indexed
+
+            return partial(score_indexed, *self.arrays, self.index.slots, self.index.shift)
+        from modlm.model.compiled_kernels import score_text
+
+        return partial(score_text, *self.arrays)
 
     def _cuts(self, ids: Ids, pieces: int) -> Ints:
         """Where to cut a text into pieces of whole sentences, of about the same length; some may be empty."""

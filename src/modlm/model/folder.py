@@ -151,11 +151,15 @@ def default_card(model: LanguageModel) -> str:
 # ---- opening ---------------------------------------------------------------------------------------------------------
 
 
-def load(path: str | os.PathLike[str], *, verify: Verify = "fast") -> LanguageModel:
+def load(path: str | os.PathLike[str], *, verify: Verify = "fast", resident: bool = False) -> LanguageModel:
     """The model at a path: a model folder, a run folder with `model/` in it, or an ARPA file (packed or not).
 
-    `verify="full"` reads every byte and compares it with the manifest.
+    `verify="full"` reads every byte and compares it with the manifest. A model is mapped from its files, which takes
+    milliseconds and is shared between processes; `resident=True` takes an n-gram model into memory instead and indexes
+    it, for programs that score a lot.
     """
+    if resident:
+        return load(path, verify=verify).resident()
     place = Path(path)
     if place.is_dir():
         if not is_folder(place, kind=KIND) and is_folder(place / "model", kind=KIND):

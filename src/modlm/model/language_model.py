@@ -96,6 +96,10 @@ class LanguageModel(abc.ABC):
         windows_TC = sliding_windows(ids, min(self.window_length, len(ids)))
         return self.shares(windows_TC[1:], ids[1:])
 
+    def resident(self) -> LanguageModel:
+        """The model as it answers fastest, with all of it in memory; itself, unless its kind knows better."""
+        return self
+
     def described(self) -> dict[str, Any]:
         """Settings that are of interest to people, as far as its kind has any of its own."""
         return {}

@@ -242,6 +242,12 @@ class NgramLM(LanguageModel):
             return super().score_batch(sentences)  # names the sentence by its place among all
         return out
 
+    def resident(self) -> NgramLM:
+        """The model in memory whole, with an index of its n-grams; its counts stay where they are."""
+        return NgramLM(
+            self.vocabulary, self.compiled.resident(), counts=self._counts, settings=self.settings, notes=self.notes
+        )
+
     def word_probs(self, ids: Ids) -> Floats:
         """P of each word of a text, 1 at `<s>`."""
         return self.compiled.score(ids)
