@@ -69,3 +69,24 @@ def test_memory_of_other_parameters_is_refused() -> None:
     saved = Optimiser(OptimiserConfig(), parameters()[:1]).tensors()
     with pytest.raises(ModelFolderError, match="another run"):
         Optimiser(OptimiserConfig(), parameters()).load(saved)
+
+
+def test_lazy_rows_move_as_in_torchs_sparse_adam_and_the_others_as_ever() -> None:
+    ours, theirs = parameters(), parameters()
+    optimiser = Optimiser(OptimiserConfig(lazy=True, clip=1.0), ours, lazy=ours[:1])
+    sparse, dense = torch.optim.SparseAdam(theirs[:1], lr=0.05), torch.optim.Adam(theirs[1:], lr=0.05)
+    for step in range(6):
+        give_gradients(ours, step)
+        give_gradients(theirs, step)
+        for matrix in (ours[0], theirs[0]):
+            assert matrix.grad is not None
+            matrix.grad[step % 4 :] = 0  # at the first step no row has a gradient
+        torch.nn.utils.clip_grad_norm_(theirs, 1.0)
+        theirs[0].grad = theirs[0].grad.to_sparse(1)  # type: ignore[union-attr]
+        before = ours[0].detach().clone()
+        optimiser.step(learning_rate=0.05, norm=optimiser.norm())
+        sparse.step()
+        dense.step()
+        assert torch.equal(ours[0][step % 4 :], before[step % 4 :])
+        for one, other in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)

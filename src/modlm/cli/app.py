@@ -30,6 +30,7 @@ from modlm.cli import (
     reproduce,
     score,
     train,
+    tune,
 )
 from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, interrupted_message
 
@@ -46,6 +47,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
     "ngram": ngram.ngram,
     "train": train.train,
+    "tune": tune.tune,
     "eval": evaluate.evaluate,
     "score": score.score,
     "compare": compare.compare,

@@ -68,8 +68,15 @@ def run(request: Request, *, as_json: bool) -> None:
 
 
 def configured(request: Request) -> RunConfig:
-    """The run: the file or preset (the run's own when it is resumed), then flags, then `--set`."""
-    from modlm.training.config_file import Table, assigned, find_table, located, merged, read_table, run_config
+    """The run that is asked for."""
+    from modlm.training.config_file import run_config
+
+    return run_config(settings_table(request), where=request.config or "modlm train")
+
+
+def settings_table(request: Request) -> dict[str, Any]:
+    """Its settings: the file or preset (the run's own when it is resumed), then flags, then `--set`."""
+    from modlm.training.config_file import Table, assigned, find_table, located, merged, read_table
 
     own = request.folder / CONFIG
     table: Table = {}
@@ -84,8 +91,7 @@ def configured(request: Request) -> RunConfig:
         for part in reversed(path.split(".")):
             change = {part: change}
         table = merged(table, located(change, Path.cwd()))
-    table = assigned(with_columns(table, request.columns), request.changes)
-    return run_config(table, where=request.config or "modlm train")
+    return assigned(with_columns(table, request.columns), request.changes)
 
 
 def with_columns(table: dict[str, Any], columns: dict[str, Any]) -> dict[str, Any]:
@@ -104,11 +110,16 @@ def with_columns(table: dict[str, Any], columns: dict[str, Any]) -> dict[str, An
     return merged(table, {"columns": {names[0]: columns}})
 
 
-def check_target(request: Request) -> None:
-    """Refuse at once what would be refused later."""
+def check_device(device: str) -> None:
+    """`cuda:1` is a device as `cuda` is."""
     from modlm.nets.config import one_of
 
-    one_of("--device", request.device.partition(":")[0], DEVICES)
+    one_of("--device", device.partition(":")[0], DEVICES)
+
+
+def check_target(request: Request) -> None:
+    """Refuse at once what would be refused later."""
+    check_device(request.device)
     if request.folder.is_file():
         raise OutputError(f"{request.folder} is a file, but a folder is to be written there. Choose another name.")
     first = os.environ.get("RANK", "0") == "0"  # the other processes of a run may come when this one has begun to write

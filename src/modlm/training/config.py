@@ -50,6 +50,8 @@ class OptimiserConfig:
     kind: str = "adam"
     learning_rate: float = 0.001
     weight_decay: float = 0.0
+    lazy: bool = False
+    """Whether Adam leaves word vectors that a batch does not read, and their moments, as they are."""
     clip: float = 5.0
     """The norm to which gradients of the loss, summed over the batch, are cut down; 0 does not."""
     schedule: str = "constant"

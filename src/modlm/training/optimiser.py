@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,19 +19,29 @@ from torch.optim.sgd import sgd
 from modlm.errors import ModelFolderError
 from modlm.training.config import OptimiserConfig
 
-BETAS = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "amsgrad": False, "maximize": False}
+BETAS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "amsgrad": False, "maximize": False}
 PLAIN = {"momentum": 0.0, "dampening": 0.0, "nesterov": False, "maximize": False}
 SCALES_ITSELF = ("cpu", "cuda")  # devices whose fused updates divide gradients by `grad_scale` on the way
 
 
 class Optimiser:
-    """Moves parameters along their gradients. `memory` is what it keeps: the moments of Adam and their steps."""
+    """Moves parameters along their gradients. `memory` is what it keeps: the moments of Adam and their steps.
 
-    def __init__(self, config: OptimiserConfig, parameters: Iterable[nn.Parameter]) -> None:
+    `lazy` are matrices of which most rows have no gradient at a step, word vectors say. Adam otherwise goes on moving
+    such a row along its last gradients, by about thirty learning rates in all each time it has one; lazily, it moves
+    only while it has one, by a few.
+    """
+
+    def __init__(
+        self, config: OptimiserConfig, parameters: Iterable[nn.Parameter], *, lazy: Iterable[nn.Parameter] = ()
+    ) -> None:
         self.clip, self.weight_decay = config.clip, config.weight_decay
         self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
         self.update, names = RULES[config.kind]
         self.memory = {name: [self._first(name, parameter) for parameter in self.parameters] for name in names}
+        wanted = {id(parameter) for parameter in lazy} if config.lazy and names else set()
+        self.lazy = [number for number, parameter in enumerate(self.parameters) if id(parameter) in wanted]
+        self.eager = [number for number in range(len(self.parameters)) if number not in self.lazy]
 
     @staticmethod
     def _first(name: str, parameter: Tensor) -> Tensor:
@@ -64,8 +75,33 @@ class Optimiser:
         elif divisor != 1:
             torch._foreach_mul_(gradients, 1 / divisor)
         self.update(
-            self.parameters, gradients, self.memory, lr=learning_rate, weight_decay=self.weight_decay, grad_scale=scale
+            [self.parameters[number] for number in self.eager],
+            [gradients[number] for number in self.eager],
+            {name: [values[number] for number in self.eager] for name, values in self.memory.items()},
+            lr=learning_rate,
+            weight_decay=self.weight_decay,
+            grad_scale=scale,
         )
+        for number in self.lazy:
+            divisor = 1.0 if scale is None else divisor
+            self._move_rows(number, gradients[number], learning_rate=learning_rate, divisor=divisor)
+
+    def _move_rows(self, number: int, gradient_XH: Tensor, *, learning_rate: float, divisor: float) -> None:
+        """Adam with decoupled weight decay for the rows that have a gradient; steps count as for all others."""
+        parameter_XH, steps = self.parameters[number], self.memory[STEPS][number]
+        mean_XH, square_XH = self.memory["mean"][number], self.memory["square"][number]
+        beta1, beta2 = BETAS["beta1"], BETAS["beta2"]
+        steps += 1
+        rows_R = gradient_XH.abs().amax(1).nonzero().squeeze(1)
+        gradient_RH = gradient_XH[rows_R] / divisor
+        mean_RH = mean_XH[rows_R].lerp_(gradient_RH, 1 - beta1)
+        square_RH = square_XH[rows_R].mul_(beta2).addcmul_(gradient_RH, gradient_RH, value=1 - beta2)
+        done = float(steps)
+        root_RH = (square_RH / (1 - beta2**done)).sqrt_().add_(BETAS["eps"])
+        kept = 1 - learning_rate * self.weight_decay
+        moved_RH = parameter_XH[rows_R].mul_(kept).addcdiv_(mean_RH, root_RH, value=-learning_rate / (1 - beta1**done))
+        for whole_XH, part_RH in ((mean_XH, mean_RH), (square_XH, square_RH), (parameter_XH, moved_RH)):
+            whole_XH.index_copy_(0, rows_R, part_RH)
 
     def tensors(self) -> dict[str, Tensor]:
         """The memory by name: what it is and the number of the parameter."""

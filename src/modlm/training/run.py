@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,22 +41,32 @@ def train(
     resume: bool = False,
     device: str = "auto",
     tensorboard: bool = False,
+    watch: Callable[[Line], None] | None = None,
 ) -> Result:
     """Train a model to the end of its run, or go on with the run in the folder.
 
-    Ctrl-C and SIGTERM save a checkpoint and come out as `Interrupted`, a KeyboardInterrupt.
+    Ctrl-C and SIGTERM save a checkpoint and come out as `Interrupted`, a KeyboardInterrupt. `watch` is told of every
+    evaluation as the journal is; what it raises ends the run.
     """
     if tensorboard:
         check_tensorboard()
     processes = join(device)
     try:
         with _settled(processes.device):
-            return _train(config, Path(folder), processes, resume=resume, tensorboard=tensorboard)
+            return _train(config, Path(folder), processes, resume=resume, tensorboard=tensorboard, watch=watch)
     finally:
         processes.close()
 
 
-def _train(config: RunConfig, folder: Path, processes: Processes, *, resume: bool, tensorboard: bool) -> Result:
+def _train(
+    config: RunConfig,
+    folder: Path,
+    processes: Processes,
+    *,
+    resume: bool,
+    tensorboard: bool,
+    watch: Callable[[Line], None] | None,
+) -> Result:
     checkpoint = read_checkpoint(folder) if resume else None
     if checkpoint is not None:
         check_settings(checkpoint.run, run_record(config), folder)
@@ -66,6 +76,7 @@ def _train(config: RunConfig, folder: Path, processes: Processes, *, resume: boo
     if processes.leads:
         open_run_folder(folder, config)  # now that nothing is wrong with the texts: a mistake leaves no folder behind
     trainer = _trainer(config, folder, processes, prepared, checkpoint)
+    trainer.watch = watch or trainer.watch
     if tensorboard and processes.leads:
         trainer.tensorboard = TensorBoard(folder / "tensorboard")
     reason = trainer.run()

@@ -60,6 +60,8 @@ class Trainer:
     processes: Processes
     live: Live
     tensorboard: TensorBoard | None = None
+    watch: Callable[[Line], None] = lambda line: None
+    """Told of every evaluation; what it raises ends the run."""
     clock: Callable[[], float] = time.monotonic
     standing: Standing = field(default_factory=Standing)
     optimiser: Optimiser = field(init=False)
@@ -79,7 +81,8 @@ class Trainer:
     """Seconds and words at the end of the last evaluation."""
 
     def __post_init__(self) -> None:
-        self.optimiser = Optimiser(self.rules.config.optimiser, self.net.parameters())
+        lazy = [] if self.net.config.tied or not self.net.inputs.takes_words else [self.net.inputs.word_vectors]
+        self.optimiser = Optimiser(self.rules.config.optimiser, self.net.parameters(), lazy=lazy)
         self.average = Average(self.rules.config.optimiser.average, self.net.parameters())
 
     # ---- taking up and saving ---------------------------------------------------------------------------------------
@@ -259,6 +262,7 @@ class Trainer:
         if self.tensorboard is not None:
             self.tensorboard.add(line)
         self.live.evaluated(line)
+        self.watch(line)
 
     def score(self, source: BatchSource) -> Score:
         """How well the net as it is predicts a text."""

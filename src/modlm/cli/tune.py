@@ -1,0 +1,60 @@
+"""`modlm tune`: a search for settings, judged by the validation text alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from modlm.cli.options import Json, Threads
+
+
+def tune(
+    config: Annotated[
+        str | None, typer.Argument(metavar="CONFIG", help="A TOML file or a preset, as for modlm train.")
+    ] = None,
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder of the search.")],
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="A.B=LOW:HIGH", help="A range, with :log if need be, or A.B=X,Y. Repeatable."),
+    ] = None,
+    trials: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Runs in all, those done counted.")] = 20,
+    text: Annotated[Path | None, typer.Option("--text", metavar="TEXT", help="Text to train on.")] = None,
+    valid: Annotated[
+        Path | None, typer.Option("--valid", metavar="TEXT", help="Text by which runs are judged.")
+    ] = None,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="A.B=C", help="A setting that all trials share. Repeatable.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option("--device", metavar="auto|cpu|cuda|mps", help="Where nets are computed.")
+    ] = "auto",
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Search for good settings of modlm train.
+
+    Each trial is a run with settings drawn by Optuna (tree-structured Parzen estimators), judged by the perplexity of
+    the validation text; a test text is not looked at. Trials that do worse than half of the others so far are given up.
+    DIR gets the run folder of each trial and best.toml, which modlm train takes. The same command again goes on with a
+    search that was stopped or killed, and adds trials when more are asked for.
+
+    \b
+    modlm tune modern/ptb-hybrid --text ptb.train.txt --valid ptb.valid.txt -o tuned --trials 12 \\
+        --vary net.dropout=0.2:0.6 --vary optimiser.learning_rate=0.001:0.01:log --set schedule.epochs=10
+    modlm train tuned/best.toml -o runs/best --test ptb.test.txt --epochs 60
+    """  # fmt: skip
+    from modlm.cli.running import Request, check_device, settings_table
+    from modlm.cli.tuning import search
+
+    flags: dict[str, Any] = {"text": text, "valid": valid}
+    request = Request(
+        config=config,
+        folder=output,
+        flags={path: value for path, value in flags.items() if value is not None},
+        changes=tuple(changes or ()),
+    )
+    check_device(device)
+    search(settings_table(request), vary or [], output, trials=trials, device=device, as_json=json)

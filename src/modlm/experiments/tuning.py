@@ -1,0 +1,175 @@
+"""Search for settings by the validation text: runs of `modlm train`, each with settings that Optuna draws.
+
+    DIR/study.log      Optuna's journal: what was tried and what came of it
+    DIR/trial-0007/    the run folder of one trial
+    DIR/best.toml      the configuration of the best run so far, for `modlm train`
+
+The test text is not looked at. A search goes on where it was stopped or killed: a trial that had not ended is taken up
+in its own folder. Trials that are worse than half of the others at the same evaluation are given up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from modlm.errors import ModlmError, OutputError, require
+from modlm.experiments.variations import Variation
+from modlm.files import new_file
+from modlm.training.config_file import Table, assigned, merged, run_config, to_toml
+from modlm.training.journal import JOURNAL, Journal, Line
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial, Trial
+
+STUDY, SEARCH, BEST = "study.log", "search.json", "best.toml"
+FOLDER, FAILURE = "folder", "failure"  # what is noted down of a trial
+STARTUP = 4  # trials that are never given up, so that there is something to compare with
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One trial."""
+
+    number: int
+    state: str
+    """complete, given up, or failed."""
+    valid: float
+    """Perplexity of the validation text, the best of its evaluations."""
+    settings: dict[str, Any]
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is searched: a run, the settings that vary, and the folder in which it happens."""
+
+    table: Table
+    """The configuration that trials share."""
+    variations: tuple[Variation, ...]
+    folder: Path
+    device: str = "auto"
+    seed: int = 1
+    say: Say = lambda message: None
+
+    def run(self, trials: int) -> list[Tried]:
+        """Bring the search to so many trials in all; those that were done, the best first."""
+        optuna = require("optuna", extra="tune", purpose="Searching for settings")
+        run_config(self.table, where="modlm tune")
+        self._settle()
+        study = self._study(optuna)
+        unfinished = [trial for trial in study.trials if _to_go_on(trial, study.trials)]
+        for trial in unfinished:
+            study.enqueue_trial(trial.params, user_attrs={FOLDER: trial.user_attrs[FOLDER]})
+        done = len({trial.user_attrs.get(FOLDER) for trial in study.trials}) - len(unfinished)
+        self.say(f"{done} of {trials} trials are done" if done else f"{trials} trials")
+        study.optimize(self._objective, n_trials=max(0, trials - done), catch=(ModlmError,))
+        return tried(study.trials)
+
+    def _settle(self) -> None:
+        """A folder has one search."""
+        wanted = json.dumps({"table": {**self.table, "test": ""}, "vary": [str(one) for one in self.variations]})
+        self.folder.mkdir(parents=True, exist_ok=True)
+        known = self.folder / SEARCH
+        if known.is_file() and known.read_text(encoding="utf-8") != wanted:
+            raise OutputError(
+                f"{self.folder} holds a search with other settings. Give the same again to go on with it, or another "
+                f"folder."
+            )
+        if not known.is_file():
+            if any(self.folder.iterdir()):
+                raise OutputError(f"{self.folder} is not empty and holds no search. Choose another name.")
+            with new_file(known) as path:
+                path.write_text(wanted, encoding="utf-8")
+
+    def _study(self, optuna: Any) -> Study:
+        from optuna.storages.journal import JournalFileBackend, JournalStorage
+
+        optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # failures are told by `say`
+        storage = JournalStorage(JournalFileBackend(str(self.folder / STUDY)))
+        study: Study = optuna.create_study(storage=storage, study_name="modlm", load_if_exists=True)
+        study.sampler = optuna.samplers.TPESampler(seed=self.seed + len(study.trials), n_startup_trials=STARTUP)
+        study.pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP, n_warmup_steps=2)
+        return study
+
+    def _objective(self, trial: Trial) -> float:
+        require("torch", extra="neural", purpose="Training a net")
+        from modlm.training.run import train
+
+        name = trial.user_attrs.get(FOLDER, f"trial-{trial.number:04d}")
+        trial.set_user_attr(FOLDER, name)
+        assignments = [one.drawn(trial) for one in self.variations]
+        self.say(f"trial {trial.number}: {' '.join(assignments)}")
+        folder = self.folder / name
+        evaluations = Evaluations(trial)
+        for line in Journal(folder / JOURNAL).lines() if folder.is_dir() else []:  # of a trial that is taken up
+            evaluations.report(line)
+        try:
+            config = run_config(merged(assigned(self.table, assignments), {"test": ""}), where="modlm tune")
+            result = train(config, folder, resume=True, device=self.device, watch=evaluations.watch)
+        except ModlmError as error:
+            trial.set_user_attr(FAILURE, str(error))
+            self.say(f"trial {trial.number} failed: {error}")
+            raise
+        self.say(f"trial {trial.number}: {result.valid_perplexity:.2f}")
+        self._keep_best(trial.study, result.valid_perplexity, to_toml(config))
+        return result.valid_perplexity
+
+    def _keep_best(self, study: Study, valid: float, toml: str) -> None:
+        ended = [one.valid for one in tried(study.trials) if one.state == "complete"]
+        if valid <= min(ended, default=valid):
+            with new_file(self.folder / BEST) as path:
+                path.write_text(toml, encoding="utf-8")
+
+
+@dataclass(slots=True)
+class Evaluations:
+    """Those of a trial, told to Optuna as they come."""
+
+    trial: Trial
+    number: int = 0
+
+    def report(self, line: Line) -> None:
+        """Note down an evaluation."""
+        value = line["valid_perplexity"]
+        self.trial.report(value if isinstance(value, float) else float("inf"), self.number)
+        self.number += 1
+
+    def watch(self, line: Line) -> None:
+        """Note it down, and give the trial up where half of the others were better."""
+        from optuna import TrialPruned
+
+        self.report(line)
+        if self.trial.should_prune():
+            raise TrialPruned
+
+
+def _to_go_on(trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> bool:
+    """Whether a trial was stopped or killed and nobody took it up since."""
+    cut_off = trial.state.name in ("RUNNING", "FAIL") and FOLDER in trial.user_attrs and FAILURE not in trial.user_attrs
+    later = any(
+        other.number > trial.number and other.user_attrs.get(FOLDER) == trial.user_attrs.get(FOLDER) for other in trials
+    )
+    return cut_off and not later
+
+
+STATES = {"COMPLETE": "complete", "PRUNED": "given up", "FAIL": "failed"}
+
+
+def tried(trials: Sequence[FrozenTrial]) -> list[Tried]:
+    """The trials that came to an end, the best first."""
+    found = [
+        Tried(
+            trial.number, STATES[trial.state.name], min([*trial.intermediate_values.values(), float("inf")]),
+            dict(trial.params), trial.user_attrs[FOLDER],
+        )
+        for trial in trials
+        if trial.state.name in STATES and not (trial.state.name == "FAIL" and FAILURE not in trial.user_attrs)
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: (one.state != "complete", one.valid))
