@@ -183,10 +183,12 @@ def test_files_that_are_not_there_are_told_before_anything_is_counted(tmp_path: 
 # ---- presets ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", preset_names())
-def test_every_preset_is_a_run_with_the_papers_settings(name: str) -> None:
+PAPER = [name for name in preset_names() if name.startswith("paper/")]
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_the_papers_presets_are_runs_with_the_papers_settings(name: str) -> None:
     config = run_config(merged(find_table(name), TEXTS))
-    assert name.startswith("paper/ptb-")
     assert (config.net.hidden, config.net.layers, config.net.context) == (200, 1, "sentence")
     assert (config.optimiser.kind, config.optimiser.learning_rate) == ("adam", 0.001)
     assert (config.schedule.batch_words, config.folds, config.extra) == (512, 10, ("uniform", "unknown"))
@@ -195,7 +197,7 @@ def test_every_preset_is_a_run_with_the_papers_settings(name: str) -> None:
 
 
 def test_the_presets_differ_in_what_their_names_say() -> None:
-    runs = {name.removeprefix("paper/ptb-"): run_config(merged(find_table(name), TEXTS)) for name in preset_names()}
+    runs = {name.removeprefix("paper/ptb-"): run_config(merged(find_table(name), TEXTS)) for name in PAPER}
     assert runs["hybrid"].block_dropout.rate == 0.5
     without = replace(runs["hybrid"], block_dropout=BlockDropoutConfig(rate=0.0))
     assert runs["hybrid-no-block-dropout"] == without
@@ -207,6 +209,14 @@ def test_the_presets_differ_in_what_their_names_say() -> None:
         assert run.net.body == {"ff": "feedforward", "lstm": "lstm"}[body]
         assert run.net.inputs == {"c": ("counts",), "cr": ("counts", "word")}[inputs]
         assert run.columns[family].smoothing == {"ml": "maximum-likelihood", "kn": "modified-kneser-ney"}[family]
+
+
+def test_the_strong_hybrid_is_the_strong_lstm_with_counts_and_the_papers_size() -> None:
+    hybrid, lstm = (run_config(merged(find_table(f"modern/ptb-{name}"), TEXTS)) for name in ("hybrid", "lstm"))
+    assert (hybrid.net.body, hybrid.net.hidden, hybrid.net.layers, hybrid.net.context) == ("lstm", 200, 1, "sentence")
+    assert replace(hybrid.net, inputs=("word",)) == lstm.net
+    assert (hybrid.optimiser, hybrid.schedule, hybrid.extra) == (lstm.optimiser, lstm.schedule, lstm.extra)
+    assert hybrid.columns == run_config(merged(find_table("paper/ptb-hybrid"), TEXTS)).columns
 
 
 def test_an_unknown_preset_names_the_nearest() -> None:
