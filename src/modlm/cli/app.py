@@ -28,6 +28,7 @@ from modlm.cli import (
     next_words,
     ngram,
     reproduce,
+    rescore,
     score,
     train,
 )
@@ -54,6 +55,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "interpolate": interpolate.interpolate,
     "convert": convert.convert,
     "inspect": inspect_path.inspect,
+    "rescore": rescore.rescore,
     "reproduce": reproduce.reproduce,
 }
 
