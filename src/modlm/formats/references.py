@@ -58,7 +58,7 @@ def _in_order(path: Path, texts: list[str], utterances: Sequence[str]) -> dict[s
     if len(texts) != len(utterances):
         raise InputError(
             f"there are {len(texts):,} lines for {len(utterances):,} utterances, and they do not begin with names "
-            f"such as {quoted(utterances[0])}. Write `utterance words`, or one line for each utterance in the lists' order.",
+            f"such as {quoted(utterances[0])}. Write `utterance words`, or one line for each utterance in its order.",
             path=path,
         )
     return dict(zip(utterances, texts, strict=True))
