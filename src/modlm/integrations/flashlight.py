@@ -5,7 +5,8 @@
 
 Their decoders are C++ and call `start`, `score` and `finish` of a subclass of `flashlight.lib.text.decoder.LM`, one
 word at a time; torchaudio's `CTCDecoderLM` is such a subclass. So the class is made when it is asked for, from
-whichever of the two is installed. Whole distributions answer many questions at once where they are cheap or steps are dear.
+whichever of the two is installed. Whole distributions answer many questions at once where they are cheap, or where
+steps are dear.
 """
 
 from __future__ import annotations
