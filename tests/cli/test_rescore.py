@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from tests.cli.conftest import Files, Modlm
 
 
