@@ -57,9 +57,9 @@ def spoken(result: Any) -> list[str]:
 
 
 def letters(result: Any) -> list[str]:
-    """The letters of a path, repetitions and blanks taken out; it begins and ends with a bar of its own."""
-    path = result.tokens[1:-1]
-    kept = [token for place, token in enumerate(path) if place == 0 or token != path[place - 1]]
+    """The letters of a path, repetitions and blanks taken out; it begins and ends with a bar that was not heard."""
+    path = result.tokens[:-1]
+    kept = [token for place, token in enumerate(path) if place and token != path[place - 1]]
     return [LABELS[token] for token in kept if LABELS[token] != BLANK]
 
 
