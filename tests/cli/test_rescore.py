@@ -128,6 +128,7 @@ REFUSED = {
     "an unknown format": (["LISTS", "--format", "xml"], "auto, jsonl, kaldi, moses"),
     "scores that are no probabilities": (["LISTS", "--scores", "probability"], "between 0 and 1"),
     "references that lack": (["LISTS", "--tune", "few.txt"], "no reference for utterance"),
+    "a weight that is none": (["LISTS", "--lm-weight", "nan"], "--lm-weight must be a finite number"),
     "a target that is there": (["LISTS", "-o", "few.txt"], "--force"),
 }
 

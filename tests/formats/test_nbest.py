@@ -243,6 +243,15 @@ def test_kaldi_lists_are_numbered_anew(tmp_path: Path) -> None:
     assert read_nbest(tmp_path / "out.gz").hypotheses == ("the cat sat", "the bat sat", "yes")
 
 
+@pytest.mark.parametrize("end", ["", ".gz", ".bz2", ".xz", ".zst"])
+def test_files_are_packed_as_their_names_say(tmp_path: Path, end: str) -> None:
+    if end == ".zst":
+        pytest.importorskip("zstandard")
+    write_nbest(read(tmp_path, MOSES), tmp_path / f"out{end}", LOG_PROBS, TOTALS)
+    assert ((tmp_path / f"out{end}").read_bytes()[:4] == b"d1#0") == (end == "")
+    assert read_nbest(tmp_path / f"out{end}").hypotheses == ("the cat sat", "the bat sat", "yes")
+
+
 def test_moses_lists_get_a_feature(tmp_path: Path) -> None:
     write_nbest(read(tmp_path, MOSES), tmp_path / "out", LOG_PROBS, TOTALS)
     lines = (tmp_path / "out").read_text().splitlines()

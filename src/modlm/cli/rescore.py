@@ -31,7 +31,14 @@ def rescore(
         float | None,
         typer.Option("--rank-weight", metavar="X", help="Of the logarithm of the place in the list.  [default: 0]"),
     ] = None,
-    use_rank: Annotated[bool, typer.Option("--use-rank", help="Tune the weight of the place in the list too.")] = False,
+    use_rank: Annotated[
+        bool | None,
+        typer.Option(
+            "--use-rank/--no-rank",
+            help="Tune the weight of the place in the list too.  [default: if lists are not in the order of scores]",
+            show_default=False,
+        ),
+    ] = None,
     tune: Annotated[
         Path | None,
         typer.Option("--tune", metavar="REF", help="References, where NBEST has none: `utterance words`, or in order."),
@@ -88,12 +95,12 @@ def rescore(
     \b
     modlm rescore model lists.jsonl -o rescored.jsonl
     modlm rescore model nbest.txt --score-file ac_cost --score-file lm_cost --score-scale=-0.1,-1 --tune text
-    modlm rescore model test.nbest.gz --dev dev.nbest.gz --tune ref.txt --use-rank
+    modlm rescore model test.nbest.gz --dev dev.nbest.gz --tune ref.txt
     modlm rescore model lists.jsonl --lm-weight 0.6 --word-penalty 1 --best hyp.txt
     """  # fmt: skip
     from modlm.cli.inputs import load_model
     from modlm.cli.outcome import wrote
-    from modlm.cli.rescoring import Parts, as_report, print_report, tuned_weights, weights_given
+    from modlm.cli.rescoring import Parts, as_report, print_report, ranked, tuned_weights, weights_given
     from modlm.cli.training import Targets
     from modlm.evaluation.rescored_lists import prepare, refuse_shared
     from modlm.formats.nbest import read_nbest
@@ -115,9 +122,9 @@ def rescore(
         lm_weight,
         word_penalty,
         rank_weight,
-        use_rank=use_rank,
+        use_rank=ranked(main, use_rank),
         tuning=bool((held or main).errors),
-        asked=tune is not None,
+        asked=tune is not None or bool(use_rank),
     )
     parts = Parts(main, held, share, seed=seed, tuning=bool(free))
     weights = tuned_weights(parts, given, free, unit=unit)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from modlm.cli.printing import percent, print_json, print_table
+from modlm.errors import ConfigError
 from modlm.evaluation.error_rate import UNITS
 from modlm.evaluation.measured import Measured, systems_that_differ
 from modlm.evaluation.parts import development_part
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from modlm.arrays import Bools
 
 DEVELOPMENT, TEST = "development", "test"
+UNSORTED = 0.01  # the share of lists that may be out of order by rounding or accident
 
 
 @dataclass(slots=True)
@@ -53,6 +56,15 @@ class Parts:
         return {**own, TEST: (self.main, ~self.chosen_U)}
 
 
+def ranked(prepared: Prepared, asked: bool | None) -> bool:
+    """Whether places are a feature: as asked, or where more than a few lists do not begin with their best score."""
+    if asked is not None:
+        return asked
+    lists = prepared.lists
+    first_U = lists.first_H[lists.starts[:-1]]
+    return bool((first_U < np.maximum.reduceat(lists.first_H, lists.starts[:-1])).mean() > UNSORTED)
+
+
 def weights_given(
     lm: float | None, words: float | None, rank: float | None, *, use_rank: bool, tuning: bool, asked: bool
 ) -> tuple[Weights, list[str]]:
@@ -61,8 +73,11 @@ def weights_given(
     If some are given and tuning was not asked for, none is tuned.
     """
     given = {name: value for name, value in zip(FEATURES, (lm, words, rank), strict=True) if value is not None}
+    for name, value in given.items():
+        if not math.isfinite(value):
+            raise ConfigError(f"--{name.replace('_', '-')} must be a finite number, but is {value}.")
     free = [name for name in FEATURES if name not in given and (name != FEATURES[2] or use_rank)]
-    if not tuning or (given and not asked and not use_rank):
+    if not tuning or (given and not asked):
         free = []
     return replace(Weights(), **given), free
 
