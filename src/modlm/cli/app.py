@@ -29,6 +29,7 @@ from modlm.cli import (
     ngram,
     reproduce,
     score,
+    serve,
     train,
 )
 from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, interrupted_message
@@ -54,6 +55,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "interpolate": interpolate.interpolate,
     "convert": convert.convert,
     "inspect": inspect_path.inspect,
+    "serve": serve.serve,
     "reproduce": reproduce.reproduce,
 }
 

@@ -73,6 +73,17 @@ class Mixture(WindowModel):
             )
         return out_BJ
 
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns of all blocks, in the order of D."""
+        return self.layout.names
+
+    def columns_after(self, window_1C: Ids) -> tuple[Floats, Floats]:
+        """D after one window, and lambda."""
+        parts = [block.after(trimmed(window_1C)) for block in self.blocks.values()]
+        weights_1K = self.mixer.weights(np.concatenate([features for _, features in parts], axis=1))
+        return np.concatenate([columns_1JK[0] for columns_1JK, _ in parts], axis=1), weights_1K[0]
+
     def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights for a word after each window."""
         windows_BC = trimmed(windows_BC)

@@ -1,0 +1,49 @@
+"""What a compiled n-gram model still knows about one word after one context: no counts, but followers and fallbacks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modlm.arrays import Ids
+from modlm.blocks.block import NOTHING
+from modlm.blocks.evidence import Evidence
+from modlm.model.compiled import Compiled
+
+
+def compiled_evidence(compiled: Compiled, window_C: Ids, word: int) -> list[Evidence]:
+    """For each order its context if the model has it, with the words that have an n-gram there and the backoff weight.
+
+    `count` is 0 where the n-gram is not in the model, else None: how often it was seen is not known.
+    """
+    words = [int(w) for w in window_C.tolist() if w != NOTHING]
+    found = []
+    for order in range(1, compiled.order + 1):
+        context = tuple(words[max(0, len(words) - order + 1) :])
+        node = _node(compiled, context) if len(context) == order - 1 else -1
+        if node < 0:
+            found.append(Evidence(order, context, False, None, 0, None, 1.0, 0))
+            continue
+        low, high = (int(compiled.nodes["first"][node + at]) for at in (0, 1))
+        has = order == 1 or _child(compiled, node, word) > 0
+        backoff = float(compiled.nodes["backoff"][node])
+        followers = compiled.vocab_size if order == 1 else max(0, min(high, len(compiled.words)) - low)
+        found.append(Evidence(order, context, followers > 0, None, followers, None, backoff, None if has else 0))
+    return found
+
+
+def _node(compiled: Compiled, ngram: tuple[int, ...]) -> int:
+    """The context's node, -1 when the model has none."""
+    node = 0
+    for word in ngram:
+        node = 1 + word if node == 0 else _child(compiled, node, word)
+        if not 0 < node < compiled.contexts:
+            return -1
+    return node
+
+
+def _child(compiled: Compiled, node: int, word: int) -> int:
+    """The node of the n-gram that a word makes of a context; 0 when it is not there."""
+    low = int(compiled.nodes["first"][node])
+    high = min(int(compiled.nodes["first"][node + 1]), len(compiled.words))
+    place = low + int(np.searchsorted(compiled.words[low:high], np.uint32(word)))
+    return place if low <= place < high and int(compiled.words[place]) == word else 0

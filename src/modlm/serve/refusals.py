@@ -1,0 +1,36 @@
+"""Why a request is not answered: an HTTP status, a code for programs, and a message for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from modlm.errors import ModlmError
+
+
+class Refusal(ModlmError):
+    """An answer of 4xx or 5xx: what was found, the rule, the way out."""
+
+    def __init__(self, status: int, code: str, message: str, *, retry_after: int = 0) -> None:
+        super().__init__(message)
+        self.status, self.code, self.retry_after = status, code, retry_after
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"error": {"code": self.code, "message": str(self)}}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes with it."""
+        headers = {"Retry-After": str(self.retry_after)} if self.retry_after else {}
+        return headers | ({"WWW-Authenticate": "Bearer"} if self.status == 401 else {})
+
+
+def bad(code: str, message: str) -> Refusal:
+    """A request that cannot be answered as it is."""
+    return Refusal(400, code, message)
+
+
+def too_large(code: str, message: str) -> Refusal:
+    """A request beyond a limit of the server."""
+    return Refusal(413, code, message)
