@@ -2,7 +2,7 @@
 
 import { byId, debounced, h } from "./dom.js";
 import { Editor } from "./editor.js";
-import { DIFFERENCES, STEPS, bitsOf, bitsText, decimals, differenceClass, integer, perplexityOf, plural, signed, surpriseClass } from "./format.js";
+import { DIFFERENCES, STEPS, bitsOf, bitsText, decimals, differenceClass, integer, oneIn, perplexityOf, plural, signed, surpriseClass } from "./format.js";
 import { Scores } from "./scores.js";
 import { Server } from "./server.js";
 import { State } from "./state.js";
@@ -186,7 +186,7 @@ export class App {
     const sides = DIFFERENCES.map((_, at) => at + 1);
     const classes = comparing ? [...sides.toReversed().map((at) => `l${at}`), "s0", ...sides.map((at) => `g${at}`)] : steps;
     const [from, to] = comparing ? ["lost 4+ bits", "gained 4+ bits"] : ["expected", `surprising (16+ bits)`];
-    byId("legend").replaceChildren(from, h("span", { class: "scale" }, classes.map((name) => h("span", { class: name }))), to);
+    byId("legend").replaceChildren(from, h("span", { class: "scale" }, classes.map((name, at) => h("span", { class: name, title: comparing ? null : `${2 * at} bits and more: ${oneIn(2 ** (-2 * at))} and rarer` }))), to);
   }
 
   #tip() {

@@ -25,10 +25,8 @@ export function percent(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (value <= 0) return "0";
   if (value >= 0.9995) return "100%";
-  if (value < 1e-6) return scientific(value);
   const hundred = value * 100;
-  const digits = hundred >= 10 ? 1 : hundred >= 1 ? 2 : Math.min(6, 2 - Math.floor(Math.log10(hundred)));
-  return `${hundred.toFixed(digits)}%`;
+  return `${hundred < 1e-4 ? scientific(hundred) : hundred.toPrecision(3)}%`;
 }
 
 /** A share of a whole, where small parts need no figures. */

@@ -3,7 +3,7 @@
 import { Latest, h, problem } from "./dom.js";
 import { percent, plural } from "./format.js";
 
-const REASONS = { end: "the sentence ended", length: "the length was reached" };
+const REASONS = { end: "the sentence ended", max_words: "the length was reached" };
 
 export class Generator {
   running = false;

@@ -97,7 +97,7 @@ export class Scores extends EventTarget {
   async explain(model, line, index) {
     if (line.words.length > ALONG) return fromReasons(await this.why(model, line, index));
     const { columns, words } = await remembered(this.#explained, key(model, line.text), async () => {
-      const answer = await this.#server.post("explain", { model, sentences: [line.text] });
+      const answer = await this.#server.post("explain", { model, text: line.text });
       return { columns: answer.columns, words: answer.sentences[0].words };
     });
     const { probability, known, columns: probs, weights, shares } = words[index];
@@ -122,7 +122,7 @@ function scored(sentence) {
 }
 
 function fromReasons(reasons) {
-  const rows = reasons.blocks.flatMap((block) => block.orders);
+  const rows = reasons.blocks.flatMap((block) => block.columns);
   return {
     columns: rows.map((row) => row.column), probability: reasons.probability, known: reasons.known,
     probs: rows.map((row) => row.probability), weights: rows.map((row) => row.weight), shares: rows.map((row) => row.share),

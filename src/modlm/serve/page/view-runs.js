@@ -112,7 +112,8 @@ export class RunsView {
       this.#journals.delete(name); // the run was set back to a checkpoint
       return this.#more(name);
     }
-    this.#journals.set(name, { lines: [...known.lines, ...answer.lines], finished: answer.finished });
+    const growing = !answer.finished && !known.fresh && (known.growing || answer.lines.length > 0);
+    this.#journals.set(name, { lines: [...known.lines, ...answer.lines], finished: answer.finished, growing });
     return answer.lines.length > 0 || answer.finished !== known.finished || known.fresh;
   }
 
@@ -138,7 +139,7 @@ export class RunsView {
     const chosen = this.chosen;
     const focused = document.activeElement?.dataset?.run;
     const rows = all.map((name, at) => {
-      const { lines = [], finished } = this.#journals.get(name) ?? {};
+      const { lines = [], finished, growing } = this.#journals.get(name) ?? {};
       const last = lines.at(-1) ?? {};
       const best = lines.reduce((least, line) => (line.valid_perplexity < (least?.valid_perplexity ?? Infinity) ? line : least), null);
       const toggle = () => {
@@ -150,7 +151,7 @@ export class RunsView {
         "tr",
         {},
         h("th", { scope: "row" }, h("label", { class: "run-name" }, h("input", { type: "checkbox", data: { run: name }, checked: chosen.includes(name), on: { change: toggle } }), keyLine(`r-${at % COLOURS}`), h("span", { title: name }, name))),
-        h("td", {}, h("span", { class: `state ${finished ? "" : "going"}` }, finished ? "finished" : lines.length ? "going on" : "waiting")),
+        h("td", {}, h("span", { class: `state ${growing ? "going" : ""}` }, finished ? "finished" : growing ? "growing" : lines.length ? "not finished" : "no line yet")),
         [integer(lines.length), last.epoch === undefined ? "–" : decimals(last.epoch), decimals(best?.valid_perplexity), decimals(last.valid_perplexity), decimals(last.test_perplexity), last.valid_dense_mass === undefined ? "–" : share(last.valid_dense_mass)].map((cell) => h("td", { class: "number" }, cell)),
       );
     });

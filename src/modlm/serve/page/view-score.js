@@ -51,7 +51,7 @@ export class ScoreView {
       ["Words", integer(total.words)],
       ["Unknown", integer(total.unknown)],
     ];
-    if (total.unknown) facts.push(["Perplexity without unknown", decimals(total.perplexityKnown)]);
+    if (total.unknown) facts.push(["PPL, known words", decimals(total.perplexityKnown)]);
     this.#summary.replaceChildren(
       h(
         "div",

@@ -76,7 +76,7 @@ export class WhyView {
   }
 
   #show(reasons) {
-    const rows = reasons.blocks.flatMap((block) => block.orders);
+    const rows = reasons.blocks.flatMap((block) => block.columns);
     const columns = describe(rows.map((row) => row.column));
     const shares = rows.map((row) => row.share ?? 0);
     const { word, known, probability, rank, vocab_size: size } = reasons;
@@ -93,15 +93,23 @@ export class WhyView {
     this.#table.replaceChildren(
       h("div", { class: "card-head" }, h("h2", {}, "Contexts and counts"), h("p", { class: "soft" }, "P(word) = Σ λ·P, longest context first")),
       h("div", { class: "card-body scroller", tabindex: "0", role: "group", "aria-label": "Table, may scroll sideways" }, this.#rows(rows, columns, reasons)),
+      this.#notes(reasons, rows),
     );
     if (!this.#table.isConnected) this.#app.wide.replaceChildren(this.#table);
+  }
+
+  #notes({ blocks }, rows) {
+    const notes = blocks.map((block) => block.note).filter(Boolean);
+    if (rows.some((row) => row.counted === "continuations" && row.total)) notes.unshift("° Kneser-Ney estimates shorter contexts by the different words before them, and not by how often they occur.");
+    return h("div", { class: "card-body notes" }, [...new Set(notes)].map((note) => h("p", { class: "soft" }, note)));
   }
 
   #rows(rows, columns, { probability }) {
     const order = rows.map((_, at) => at).sort((a, b) => (columns[a].block !== columns[b].block ? a - b : (rows[b].order ?? 0) - (rows[a].order ?? 0)));
     const body = order.map((at) => {
       const row = rows[at];
-      const cells = [integer(row.total), integer(row.followers), integer(row.count), row.fallback === null || row.fallback === undefined ? "–" : decimals(row.fallback)];
+      const mark = row.counted === "continuations" && row.total ? "°" : "";
+      const cells = [`${integer(row.total)}${mark}`, integer(row.followers), `${integer(row.count)}${mark}`, row.fallback === null || row.fallback === undefined ? "–" : decimals(row.fallback)];
       return h(
         "tr",
         { class: row.seen === false || (row.share ?? 0) < 0.0005 ? "faint" : null },

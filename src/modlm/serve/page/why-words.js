@@ -6,12 +6,13 @@ import { integer, oneIn, percent, plural, quoted, share } from "./format.js";
 const MATTERS = 0.15; // share of the probability from which a column is spoken of
 
 export function inWords(reasons) {
-  const rows = reasons.blocks.flatMap((block) => block.orders.map((row) => ({ ...row, block: block.name })));
+  const rows = reasons.blocks.flatMap((block) => block.columns.map((row) => ({ ...row, block: block.name })));
   return [opening(reasons), ...mainColumns(reasons, rows), unseen(rows), net(reasons)].filter(Boolean);
 }
 
 function opening({ word, known, probability, rank, context }) {
-  const after = context.length ? `after ${quoted(context.slice(-4))}` : "at the beginning of a sentence";
+  const words = context.filter((own) => own !== "<s>");
+  const after = words.length ? `after ${quoted(words.slice(-4))}` : "at the beginning of a sentence";
   const place = rank === 1 ? ", the most probable word of all" : rank ? `, the ${ordinal(rank)} most probable word` : "";
   const name = known ? quoted(word) : `${quoted(word)} is not in the vocabulary, so it counts as <unk>, which`;
   return `${name} has a probability of ${percent(probability)} ${after}${place}: ${oneIn(probability)}.`;
@@ -24,21 +25,29 @@ function mainColumns({ word, probability }, rows) {
   const main = rows.map((row, at) => ({ row, label: columns[at].label })).filter(({ row }) => row.share >= MATTERS);
   main.sort((a, b) => b.row.share - a.row.share);
   if (!main.length) return [`Many columns give a little: ${spoken(columns, rows.map((row) => row.share ?? 0))}.`];
-  return main.map(({ row, label }, at) => `${at ? "Another" : ""} ${share(row.share)} of it ${at ? "comes" : "comes"} from the ${label} column${evidence(row, word)}`.trim());
+  return main.map(({ row, label }, at) => `${at ? "Another " : ""}${share(row.share)} of it comes from the ${label} column${evidence(row, word)}`);
 }
 
 function evidence(row, word) {
   if (row.column === "delta" || row.column.endsWith("/delta")) return ": the net names this word directly, past all counts.";
   if (!row.order || row.total === null || row.total === undefined) return ".";
-  if (row.order === 1) return `: ${quoted(word)} stands ${times(row.count)} among ${integer(row.total)} words of the training text.`;
   if (row.seen === false) return ", which never saw this context and takes every word alike.";
+  if (row.counted === "continuations") return continued(row, word);
+  if (row.order === 1) return `: ${quoted(word)} stands ${times(row.count)} among ${integer(row.total)} words of the training text.`;
   const came = row.count ? `it came ${times(row.count)}` : "it never came";
   return `: ${quoted(row.context)} stands ${times(row.total)} in the training text, with ${plural(row.followers, "different word")} behind it; ${came}.`;
 }
 
+/** Kneser-Ney's shorter contexts count the different words before, and not how often. */
+function continued(row, word) {
+  const pair = row.order === 1 ? quoted(word) : quoted([...row.context, word]);
+  const often = row.occurrences ? ` (it occurs ${times(row.occurrences)})` : "";
+  return row.count ? `: ${pair} stands behind ${plural(row.count, "different word")} in the training text${often}.` : `, though ${pair} never stood in the training text.`;
+}
+
 /** From which length on contexts are unknown, by block. */
 function unseen(rows) {
-  const counted = rows.filter((row) => row.order > 1 && row.context?.length);
+  const counted = rows.filter((row) => row.order > 1 && row.context?.length === row.order - 1);
   const missing = counted.filter((row) => row.seen === false);
   if (!missing.length) return "";
   const shortest = missing.reduce((least, row) => (row.order < least.order ? row : least));
