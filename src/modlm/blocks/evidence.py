@@ -36,34 +36,43 @@ class Evidence:
     """The weight that the family's own rule passes on to the next shorter context."""
     count: int | None
     """How often the n-gram, the context and the word, was seen; counted as `total` is."""
+    counted: str | None
+    """What was counted: `occurrences`, or `continuations`, the different words before it."""
+    occurrences: int | None = None
+    """How often the n-gram occurs in the text, however it is counted."""
 
 
-def counted_evidence(estimates: Estimates, window_C: Ids, word: int) -> list[Evidence]:
-    """What smoothed counts hold, the lowest order first."""
+def counted_evidence(estimates: Estimates, window_C: Ids, word: int, *, raw: Counts | None = None) -> list[Evidence]:
+    """What smoothed counts hold, the lowest order first; `raw` are the occurrences that they were made from."""
     from modlm.counts.trie_kernels import NONE
 
     counts = estimates.counts
+    raw = raw if estimates.smoother.continuation else counts
     contexts_TN, nodes_TN = counts.walk(flattened(window_C[None, :], np.array([word], np.uint32)))
     found = []
     for order, (context, node) in enumerate(zip(contexts_TN[-1].tolist(), nodes_TN[-1].tolist(), strict=True), start=1):
         words = context_words(counts, window_C, order)
+        counted, times = what_counts(estimates, words, order), None if raw is None else int(raw.frequencies[node])
         if context == NONE:
-            found.append(Evidence(order, words, False, 0.0, 0, 0.0, 1.0, 0))
+            found.append(Evidence(order, words, False, 0.0, 0, 0.0, 1.0, 0, counted, None if raw is None else 0))
             continue
         sums = estimates.sums_of(order, context, context + 1)
+        total, kept, fallback = float(sums.total[0]), float(sums.kept[0]), float(sums.fallback[0])
+        count = int(counts.frequencies[node]) if node else 0
         found.append(
             Evidence(
-                order,
-                words,
-                bool(sums.seen[0]),
-                float(sums.total[0]),
-                int(sums.followers[0]),
-                float(sums.kept[0]),
-                float(sums.fallback[0]),
-                int(counts.frequencies[node]) if node else 0,
+                order, words, kept > 0, total, int(sums.followers[0]), kept, fallback, count, counted,
+                times if node else None if raw is None else 0,
             )
-        )
+        )  # fmt: skip
     return found
+
+
+def what_counts(estimates: Estimates, context: tuple[int, ...], order: int) -> str:
+    """Kneser-Ney counts continuations below the highest order, but for what begins a sentence if `<s>` stands once."""
+    counts = estimates.counts
+    begins = counts.edge == "once" and context[:1] == (counts.vocabulary.start,)
+    return "occurrences" if not estimates.smoother.continuation or order == counts.order or begins else "continuations"
 
 
 def context_words(counts: Counts, window_C: Ids, order: int) -> tuple[int, ...]:

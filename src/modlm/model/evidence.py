@@ -16,18 +16,20 @@ def compiled_evidence(compiled: Compiled, window_C: Ids, word: int) -> list[Evid
     `count` is 0 where the n-gram is not in the model, else None: how often it was seen is not known.
     """
     words = [int(w) for w in window_C.tolist() if w != NOTHING]
+    if words[:1] == [compiled.vocab_size]:  # sentences may begin with several <s>
+        words = [compiled.vocab_size] * (int(np.count_nonzero(compiled.start_nodes)) - 1) + words
     found = []
     for order in range(1, compiled.order + 1):
         context = tuple(words[max(0, len(words) - order + 1) :])
         node = _node(compiled, context) if len(context) == order - 1 else -1
         if node < 0:
-            found.append(Evidence(order, context, False, None, 0, None, 1.0, 0))
+            found.append(Evidence(order, context, False, None, 0, None, 1.0, 0, None))
             continue
         low, high = (int(compiled.nodes["first"][node + at]) for at in (0, 1))
-        has = order == 1 or _child(compiled, node, word) > 0
-        backoff = float(compiled.nodes["backoff"][node])
         followers = compiled.vocab_size if order == 1 else max(0, min(high, len(compiled.words)) - low)
-        found.append(Evidence(order, context, followers > 0, None, followers, None, backoff, None if has else 0))
+        count = None if order == 1 or _child(compiled, node, word) else 0
+        fallback = float(compiled.nodes["backoff"][node]) if order > 1 else None
+        found.append(Evidence(order, context, followers > 0, None, followers, None, fallback, count, None))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,15 @@ class Mixture(WindowModel):
                 f"The mixer has {weights} weights for {len(self.layout)} columns ({', '.join(self.layout.names)})."
             )
         self.context_length = max(block.context_length for block in blocks.values())
+
+    def described(self) -> dict[str, Any]:
+        """Its mixer and blocks."""
+        blocks = [
+            {"name": name, "kind": block.kind, "columns": len(block.columns)} for name, block in self.blocks.items()
+        ]
+        about: dict[str, Any] = {"model": "mixture", "mixer": self.mixer.kind, "blocks": blocks}
+        weights = self.mixer.parts().settings.get("weights")
+        return about | ({"weights": dict(zip(self.layout.names, weights, strict=True))} if weights else {})
 
     def rows(self, ids: Ids) -> Rows:
         """The rows of D and the features along a text."""

@@ -8,7 +8,7 @@ again and text can be added later.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -82,6 +82,16 @@ class NgramLM(LanguageModel):
     def order(self) -> int:
         """The highest order."""
         return self.compiled.order
+
+    def described(self) -> dict[str, Any]:
+        """Order, n-grams, and how they were estimated as far as that is known."""
+        about: dict[str, Any] = {"model": "n-gram", "order": self.order, "ngrams": list(self.compiled.sizes)}
+        about |= {"precision": str(self.compiled.dtype), "counts": self._counts is not None}
+        if self.settings is not None:
+            discounts = [list(row) for row in self.settings.discounts]
+            about |= asdict(self.settings) | {"discounts": discounts, "extra": list(self.settings.extra)}
+            about["prune"] = list(self.settings.prune)
+        return about | {"notes": list(self.notes)}
 
     @classmethod
     def fit(

@@ -29,6 +29,7 @@ from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 16  # positions whose rows are in memory, and whose sentences are sorted, at a time
 POSITIONS = 1 << 13  # positions that the net takes at once
+CELLS = 1 << 24  # weights of all columns, deltas among them, that are in memory at a time
 WINDOWS = 64  # contexts whose J by K columns are in memory at a time
 DELTA = "delta"
 
@@ -198,12 +199,15 @@ class NeuralMixture(LanguageModel):
 
     def _weights(self, hidden_PH: Tensor, words_P: Ids) -> Floats:
         """lambda of the dense columns and of each word's delta column."""
-        log_weights_PK = self.net.log_weights(hidden_PH)
-        parts = [log_weights_PK[:, : self.net.dense]]
-        if self.delta:
-            known = np.minimum(words_P, len(self.vocabulary) - 1)  # `<s>` and NOTHING are asked for, but never counted
-            parts.append(log_weights_PK.gather(1, self.net.dense + self._tensor(known, torch.int64)[:, None]))
-        weights: Floats = torch.cat(parts, dim=1).double().exp().cpu().numpy()
+        known = np.minimum(words_P, len(self.vocabulary) - 1)  # `<s>` and NOTHING are asked for, but never counted
+        deltas_P = self.net.dense + self._tensor(known, torch.int64)
+        some = max(1, CELLS // (self.net.dense + self.delta * len(self.vocabulary)))
+        parts = list[Tensor]()
+        for hidden_BH, deltas_B in zip(torch.split(hidden_PH, some), torch.split(deltas_P, some), strict=True):
+            log_weights_BK = self.net.log_weights(hidden_BH)
+            own = [log_weights_BK.gather(1, deltas_B[:, None])] if self.delta else []
+            parts.append(torch.cat([log_weights_BK[:, : self.net.dense], *own], dim=1))
+        weights: Floats = torch.cat(parts).double().exp().cpu().numpy()
         return weights
 
     def _with_delta(self, probs_BD: Floats) -> Floats:

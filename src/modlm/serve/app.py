@@ -1,28 +1,26 @@
-"""The application: every endpoint in one place."""
+"""The application: every endpoint with its documentation. `service` does their work, `gate` surrounds them."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
-from typing import Any, TypeVar
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
 
 import orjson
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, StreamingResponse
-from starlette.exceptions import HTTPException
+from fastapi import APIRouter, FastAPI, Query, Request, Response
+from fastapi.responses import HTMLResponse, StreamingResponse
+from fastapi.routing import APIRoute
 
 import modlm
-from modlm.errors import ModlmError
-from modlm.model.sampling import Sampling
-from modlm.serve.comparing import compare_answer
-from modlm.serve.explaining import explain_answer
-from modlm.serve.generating import Generation
+from modlm.serve import answers
+from modlm.serve.docs_page import STYLE_HASH, docs_page
+from modlm.serve.failures import REFUSALS, handle_failures
+from modlm.serve.gate import Access, Gate
 from modlm.serve.library import Library
 from modlm.serve.limits import Limits
-from modlm.serve.predicting import next_answer
-from modlm.serve.refusals import Refusal, too_large
+from modlm.serve.metrics import CONTENT_TYPE, Metrics
+from modlm.serve.pages import page_file, policy
 from modlm.serve.requests import (
     CompareRequest,
     ExplainRequest,
@@ -32,153 +30,209 @@ from modlm.serve.requests import (
     ScoreRequest,
     WhyRequest,
 )
-from modlm.serve.rescoring import rescore_answer
-from modlm.serve.scoring import score_answer, score_sentences
-from modlm.serve.texts import check_context, check_sentences, lines_of
-from modlm.serve.why import why_answer
+from modlm.serve.service import Service
 
-PAGE = Path(__file__).parent / "page"
-T = TypeVar("T")
+ABOUT = """Language models as mixtures of distributions: P(w | c) = sum over k of lambda_k(c) P_k(w | c).
+
+Texts have one sentence a line and words with spaces between. `<s>` and `</s>` stand for the boundaries of a sentence
+and are added by themselves; words that a model does not know are scored as `<unk>`. Logarithms are natural. A logarithm
+of 0 and an infinite perplexity are null.
+
+An answer that is not a success is `{"error": {"code": …, "message": …}}`. When the server was started with a token,
+send it as `Authorization: Bearer TOKEN`."""
 
 
-def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(orjson.dumps(value), status, headers, "application/json")
+class JsonRequest(Request):
+    """A request whose JSON is read by a stricter and faster reader than Python's: no NaN, no half characters."""
+
+    async def json(self) -> Any:
+        """The body as data."""
+        return orjson.loads(await self.body())
 
 
-def make_app(library: Library, limits: Limits | None = None) -> FastAPI:
-    limits = limits or Limits()
-    app = FastAPI(title="modlm", version=modlm.__version__, docs_url=None, redoc_url=None)
+class JsonRoute(APIRoute):
+    """A route that reads such requests."""
 
-    @app.exception_handler(Refusal)
-    async def refused(request: Request, error: Refusal) -> Response:
-        return json_response(error.body, error.status, error.headers)
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, given the other kind of request."""
+        handler = super().get_route_handler()
 
-    @app.exception_handler(ModlmError)
-    async def failed(request: Request, error: ModlmError) -> Response:
-        return json_response({"error": {"code": "bad_request", "message": str(error)}}, 400)
+        async def handle(request: Request) -> Response:
+            return await handler(JsonRequest(request.scope, request.receive))
 
-    @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
-        told = "; ".join(f"{'.'.join(str(p) for p in e['loc'][1:])}: {e['msg']}" for e in error.errors())
-        return json_response({"error": {"code": "invalid_request", "message": told}}, 422)
+        return handle
 
-    @app.exception_handler(HTTPException)
-    async def http(request: Request, error: HTTPException) -> Response:
-        return json_response({"error": {"code": "http", "message": str(error.detail)}}, error.status_code)
 
-    async def in_thread(work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(None, work)
+def make_app(library: Library, *, limits: Limits | None = None, access: Access | None = None) -> FastAPI:
+    """An ASGI application that serves these models; `app.state.service` is what answers."""
+    limits, metrics = limits or Limits(), Metrics()
+    service = Service(library, limits, metrics)
 
-    def go_on() -> None:
-        pass
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.workers.close()
 
-    @app.get("/models")
-    async def models() -> Response:
-        return json_response(
-            {
-                "models": [served.described() for served in library.models.values()],
-                "runs": [{"name": name} for name in library.runs],
-                "version": modlm.__version__,
-                "limits": limits.as_dict(),
-            }
-        )
-
-    @app.post("/score")
-    async def score(body: ScoreRequest) -> Response:
-        served = library.model(body.model)
-        sentences = body.sentences or lines_of(body.text)
-        check_sentences(sentences, limits)
-        scored = await in_thread(lambda: score_sentences(served.model, sentences))
-        return json_response(score_answer(served.name, sentences, scored, words=body.words))
-
-    @app.post("/explain")
-    async def explain(body: ExplainRequest) -> Response:
-        served, sentences = library.model(body.model), lines_of(body.text)
-        check_sentences(sentences, limits)
-        return json_response(await in_thread(lambda: explain_answer(served, sentences, go_on)))
-
-    @app.post("/why")
-    async def why(body: WhyRequest) -> Response:
-        served = library.model(body.model)
-        check_context(body.context)
-        return json_response(await in_thread(lambda: why_answer(served, body.context, body.word, start=body.start)))
-
-    @app.post("/next")
-    async def next_words(body: NextRequest) -> Response:
-        served = library.model(body.model)
-        check_context(body.context)
-        return json_response(
-            await in_thread(
-                lambda: next_answer(served, body.context, body.k, by_column=body.by_column, start=body.start)
-            )
-        )
-
-    @app.post("/compare")
-    async def compare(body: CompareRequest) -> Response:
-        served, sentences = [library.model(name) for name in body.models], lines_of(body.text)
-        check_sentences(sentences, limits)
-        return json_response(await in_thread(lambda: compare_answer(served, sentences, go_on)))
-
-    @app.post("/rescore")
-    async def rescore(body: RescoreRequest) -> Response:
-        served = library.model(body.model)
-        lists = [[(hyp.text, hyp.score) for hyp in entry.hyps] for entry in body.nbest]
-        texts = [text for hyps in lists for text, _ in hyps]
-        check_sentences(texts, limits)
-        scored = await in_thread(lambda: served.model.score_batch(texts))
-        return json_response(
-            rescore_answer(served.name, lists, scored, lm_weight=body.lm_weight, word_penalty=body.word_penalty)
-        )
-
-    @app.post("/generate")
-    async def generate(body: GenerateRequest) -> Response:
-        served = library.model(body.model)
-        check_context(body.context)
-        if body.max_words > limits.max_new_words:
-            raise too_large("too_many_words", f"max_words is {body.max_words}, at most {limits.max_new_words} here.")
-        sampling = Sampling(temperature=body.temperature, top_k=body.top_k, top_p=body.top_p, max_words=body.max_words)
-        generation = Generation.begin(served, sampling, context=body.context, seed=body.seed)
-        if body.stream:
-            return StreamingResponse(events(generation), media_type="text/event-stream")
-        words = []
-        while not generation.reason:
-            words += await in_thread(generation.portion)
-        text = " ".join([*body.context.split(), *(w["word"] for w in words)])
-        return json_response({"model": served.name, "words": words, "text": text, "reason": generation.reason})
-
-    async def events(generation: Generation) -> AsyncIterator[bytes]:
-        while not generation.reason:
-            for word in await in_thread(generation.portion):
-                yield b"data: " + orjson.dumps(word) + b"\n\n"
-        yield b"data: " + orjson.dumps({"done": True, "reason": generation.reason}) + b"\n\n"
-
-    @app.get("/runs")
-    async def runs() -> Response:
-        return json_response({"runs": [{"name": name} for name in library.runs]})
-
-    @app.get("/runs/{name}")
-    async def run(name: str, after: int = 0) -> Response:
-        found = library.run(name)
-        lines, total = await in_thread(lambda: found.lines(max(0, after)))
-        return json_response({"name": name, "after": after, "lines": lines, "next": total, "finished": found.finished})
-
-    @app.get("/health")
-    async def health() -> Response:
-        return json_response({"status": "ok"})
-
-    @app.get("/metrics")
-    async def metrics() -> Response:
-        return Response("", media_type="text/plain; version=0.0.4")
-
-    @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        return FileResponse(PAGE / "index.html")
-
-    @app.get("/static/{name}", include_in_schema=False)
-    async def static(name: str) -> Response:
-        file = PAGE / name
-        if file.parent != PAGE or not file.is_file():
-            raise Refusal(404, "not_found", "There is no such file.")
-        return FileResponse(file)
-
+    app = FastAPI(
+        title="modlm", version=modlm.__version__, description=ABOUT, docs_url=None, redoc_url=None, lifespan=life,
+        swagger_ui_oauth2_redirect_url=None,
+    )  # fmt: skip
+    app.state.service = service
+    for router in (asking(service), looking(service), watching(service), pages(app)):
+        app.include_router(router)
+    handle_failures(app)
+    app.add_middleware(Gate, access=access or Access(), limits=limits, metrics=metrics)
     return app
+
+
+def reply(body: bytes) -> Response:
+    """JSON that is written already."""
+    return Response(body, media_type="application/json")
+
+
+def described(answer: type[answers.AnswerPart], *refusals: int) -> dict[int | str, dict[str, Any]]:
+    """The documentation of what an endpoint gives."""
+    return {200: {"model": answer, "description": answer.__doc__ or ""}, **{code: REFUSALS[code] for code in refusals}}
+
+
+POST = (400, 401, 403, 404, 408, 413, 415, 422, 503, 504)
+
+
+def asking(service: Service) -> APIRouter:
+    """Scores and words."""
+    router = APIRouter(tags=["ask"], route_class=JsonRoute)
+
+    @router.post("/score", summary="Score sentences", responses=described(answers.ScoreAnswer, *POST))
+    async def score(body: ScoreRequest) -> Response:
+        """The natural log-probability and perplexity of sentences, each on its own, and of all together.
+
+        With `words` also of every word. Requests that arrive at the same time are scored together.
+        """
+        return reply(await service.score(body))
+
+    @router.post("/next", summary="Predict the next word", responses=described(answers.NextAnswer, *POST))
+    async def next_words(body: NextRequest) -> Response:
+        """The most probable next words after a context, and how much of their probability each column gave.
+
+        With `by_column` also what each column would predict by itself, with its weight in the mixture.
+        """
+        return reply(await service.next_words(body))
+
+    streamed = described(answers.GenerateAnswer, *POST)
+    streamed[200]["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
+
+    @router.post("/generate", summary="Draw a sentence", responses=streamed)
+    async def generate(body: GenerateRequest) -> Response:
+        """Words drawn from the model after a context, until the sentence ends.
+
+        As server-sent events: `data: {"word", "probability"}` for each word, and in the end
+        `data: {"done": true, "reason"}`. The drawing stops when the client goes away. With `"stream": false` all words
+        come in one answer.
+        """
+        if not body.stream:
+            return reply(await service.generate(body))
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(service.events(service.generation(body)), 200, headers, "text/event-stream")
+
+    @router.post("/rescore", summary="Put n-best lists in order", responses=described(answers.RescoreAnswer, *POST))
+    async def rescore(body: RescoreRequest) -> Response:
+        """Each hypothesis gets score + lm_weight log_prob - word_penalty words; lists come back best first."""
+        return reply(await service.rescore(body))
+
+    return router
+
+
+def looking(service: Service) -> APIRouter:
+    """Into models."""
+    router = APIRouter(tags=["look"], route_class=JsonRoute)
+
+    @router.post("/explain", summary="Explain every word", responses=described(answers.ExplainAnswer, *POST))
+    async def explain(body: ExplainRequest) -> Response:
+        """For every word of a text: its probability in each column, the columns' weights, and their shares."""
+        return reply(await service.explain(body))
+
+    @router.post(
+        "/why", summary="Say why a word is as probable as it is", responses=described(answers.WhyAnswer, *POST)
+    )
+    async def why(body: WhyRequest) -> Response:
+        """For one word after a context: the matched contexts, their counts, followers and fallbacks, and the weights.
+
+        A pruned model, or one from an ARPA file, has no counts; its answer says so in a `note`.
+        """
+        return reply(await service.why(body))
+
+    @router.post("/compare", summary="Compare models on a text", responses=described(answers.CompareAnswer, *POST))
+    async def compare(body: CompareRequest) -> Response:
+        """A text under several models, word by word, and the words that gained or lost most under the second."""
+        return reply(await service.compare(body))
+
+    return router
+
+
+def watching(service: Service) -> APIRouter:
+    """The server itself."""
+    router = APIRouter(tags=["server"])
+
+    @router.get("/models", summary="List the models", responses=described(answers.ModelsAnswer, 401, 403))
+    async def models() -> Response:
+        """The models that are served, the runs that are watched, and the limits of requests."""
+        return reply(await service.models())
+
+    @router.get("/runs", summary="List the training runs", responses=described(answers.RunsAnswer, 401, 403))
+    async def runs() -> Response:
+        """The training runs given with --run."""
+        return reply(await service.runs())
+
+    @router.get("/runs/{name}", summary="Follow a run", responses=described(answers.RunAnswer, 401, 403, 404, 422))
+    async def run(
+        name: str, after: Annotated[int, Query(ge=0, le=2**31, description="Lines that are known already.")] = 0
+    ) -> Response:
+        """The journal of a training run from a line on, for curves that grow while it goes on."""
+        return reply(await service.run(name, after))
+
+    @router.get("/health", summary="Is it up?", responses=described(answers.HealthAnswer, 403))
+    async def health() -> Response:
+        """Needs no token."""
+        uptime = time.time() - service.metrics.started
+        return reply(orjson.dumps({"status": "ok", "version": modlm.__version__, "uptime": uptime}))
+
+    text: dict[int | str, dict[str, Any]] = {
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus' text format."}
+    }
+
+    @router.get(
+        "/metrics",
+        summary="Counters",
+        response_class=Response,
+        responses={**text, 401: REFUSALS[401], 403: REFUSALS[403]},
+    )
+    async def metrics() -> Response:
+        """Requests, times, batches, words and memory for Prometheus."""
+        return Response(service.metrics.text(), media_type=CONTENT_TYPE)
+
+    return router
+
+
+def pages(app: FastAPI) -> APIRouter:
+    """For people: the explorer and the documentation."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/")
+    async def explorer() -> Response:
+        return page_file("index.html")
+
+    @router.get("/static/{name}")
+    async def static(name: str) -> Response:
+        return page_file(name)
+
+    @router.get("/favicon.ico")
+    async def icon() -> Response:
+        return page_file("icon.svg")
+
+    @router.get("/docs")
+    async def docs(request: Request) -> Response:
+        address = str(request.base_url).rstrip("/")
+        headers = policy(scripts="'none'", styles=STYLE_HASH)
+        return HTMLResponse(docs_page(app.openapi(), address), headers=headers)
+
+    return router

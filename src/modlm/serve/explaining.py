@@ -9,14 +9,14 @@ import numpy as np
 
 from modlm.model.language_model import normalised
 from modlm.serve.library import Served
-from modlm.serve.scoring import perplexity_of
+from modlm.serve.scoring import finite, perplexity_of
 from modlm.text.vocabulary import END_NAME, UNKNOWN, split_words
 
 
 def explain_answer(served: Served, sentences: Sequence[str], check: Callable[[], None]) -> dict[str, Any]:
     """The answer; `check` is called between sentences and may raise to give up."""
     model = served.model
-    records, total, known_total, predictions, unknown = [], 0.0, 0.0, 0, 0
+    records, total, known_total, predictions, unknown, impossible = [], 0.0, 0.0, 0, 0, 0
     for sentence in sentences:
         check()
         words = split_words(sentence)
@@ -41,20 +41,22 @@ def explain_answer(served: Served, sentences: Sequence[str], check: Callable[[],
                     }
                     for word, missing, probability, columns, weights, shares in rows
                 ],
-                "log_prob": log_prob,
+                "log_prob": finite(log_prob),
                 "perplexity": perplexity_of(log_prob, len(logs_T)),
                 "unknown": int(unknown_T.sum()),
             }
         )  # fmt: skip
         total, predictions = total + log_prob, predictions + len(logs_T)
         known_total, unknown = known_total + float(logs_T[~unknown_T].sum()), unknown + int(unknown_T.sum())
+        impossible += int(np.count_nonzero(probs_T == 0))
     return {
         "model": served.name,
         "columns": list(model.column_names),
         "sentences": records,
-        "log_prob": total,
+        "log_prob": finite(total),
         "perplexity": perplexity_of(total, predictions),
         "perplexity_without_unknown": perplexity_of(known_total, predictions - unknown),
         "predictions": predictions,
         "unknown": unknown,
+        "impossible": impossible,
     }

@@ -11,10 +11,9 @@ from typing import Any
 from modlm.blocks.block import UNLIMITED
 from modlm.errors import ConfigError, InputError, nearest
 from modlm.model.language_model import LanguageModel
-from modlm.model.mixture import Mixture
-from modlm.model.ngram_lm import NgramLM
-from modlm.serve.refusals import Refusal
+from modlm.serve.refusals import RefusedError
 from modlm.serve.runs import Run
+from modlm.text.encoding import encode_sentences
 
 GIVEN_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.@+-]*)=(.+)", re.DOTALL)
 GENERIC = {"model", "models", "run", "runs", "best", "final", "."}  # folder names that tell nothing
@@ -30,7 +29,7 @@ class Served:
     def described(self) -> dict[str, Any]:
         """The entry of `/models`."""
         length = self.model.context_length
-        about = {"model": kind_of(self.model), **self.model.described()}
+        about = {"model": type(self.model).__name__, **self.model.described()}
         return {
             "name": self.name,
             "kind": about["model"],
@@ -61,7 +60,7 @@ class Library:
             return self.first
         found = self.models.get(name)
         if found is None:
-            raise Refusal(
+            raise RefusedError(
                 404, "unknown_model", f"There is no model {name[:100]!r} here.{nearest(name[:100], self.models)} "
                 f"GET /models lists them; without a name the first is asked.",
             )  # fmt: skip
@@ -71,18 +70,11 @@ class Library:
         """The run that a request names."""
         found = self.runs.get(name)
         if found is None:
-            raise Refusal(
+            raise RefusedError(
                 404, "unknown_run", f"There is no run {name[:100]!r} here.{nearest(name[:100], self.runs)} "
                 f"GET /runs lists them; runs are given with --run when the server is started.",
             )  # fmt: skip
         return found
-
-
-def kind_of(model: LanguageModel) -> str:
-    """ngram, mixture, or what a neural mixture says of itself."""
-    if isinstance(model, NgramLM):
-        return "ngram"
-    return "mixture" if isinstance(model, Mixture) else type(model).__name__
 
 
 def named_paths(given: Sequence[str]) -> dict[str, Path]:
@@ -126,4 +118,14 @@ def open_library(models: Sequence[str], runs: Sequence[str]) -> Library:
     for folder in folders.values():
         if not folder.is_dir():
             raise InputError("there is no such run folder. Give what `modlm train -o` wrote.", path=folder)
-    return Library({name: load(path) for name, path in named_paths(models).items()}, folders)
+    library = Library({name: load(path) for name, path in named_paths(models).items()}, folders)
+    for served in library.models.values():
+        warm_up(served.model)
+    return library
+
+
+def warm_up(model: LanguageModel) -> None:
+    """Ask once, so that the first client does not wait for kernels to be loaded."""
+    model.sentence_log_probs(encode_sentences(["a"], model.vocabulary))
+    model.next_words("", 1)
+    model.columns_after(model.window(""))

@@ -7,12 +7,13 @@ from typing import Any
 from modlm.errors import ModlmError
 
 
-class Refusal(ModlmError):
+class RefusedError(ModlmError):
     """An answer of 4xx or 5xx: what was found, the rule, the way out."""
 
     def __init__(self, status: int, code: str, message: str, *, retry_after: int = 0) -> None:
         super().__init__(message)
         self.status, self.code, self.retry_after = status, code, retry_after
+        self.more_headers: dict[str, str] = {}
 
     @property
     def body(self) -> dict[str, Any]:
@@ -23,14 +24,14 @@ class Refusal(ModlmError):
     def headers(self) -> dict[str, str]:
         """What goes with it."""
         headers = {"Retry-After": str(self.retry_after)} if self.retry_after else {}
-        return headers | ({"WWW-Authenticate": "Bearer"} if self.status == 401 else {})
+        return headers | self.more_headers | ({"WWW-Authenticate": "Bearer"} if self.status == 401 else {})
 
 
-def bad(code: str, message: str) -> Refusal:
+def bad(code: str, message: str) -> RefusedError:
     """A request that cannot be answered as it is."""
-    return Refusal(400, code, message)
+    return RefusedError(400, code, message)
 
 
-def too_large(code: str, message: str) -> Refusal:
+def too_large(code: str, message: str) -> RefusedError:
     """A request beyond a limit of the server."""
-    return Refusal(413, code, message)
+    return RefusedError(413, code, message)

@@ -23,14 +23,30 @@ class Run:
         """Whether the run has ended with a result."""
         return (self.folder / RESULT).is_file()
 
-    def lines(self, after: int) -> tuple[list[dict[str, Any]], int]:
-        """The journal from a line on, and the number of lines it has; a line that is being written waits."""
+    def described(self) -> dict[str, Any]:
+        """The entry of `/runs`."""
+        return {"name": self.name, "finished": self.finished}
+
+    def answer(self, after: int) -> dict[str, Any]:
+        """The journal from a line on, and where the next question should begin.
+
+        A journal that is shorter than that was cut back by a run taken up again: it is told from its first line.
+        """
+        finished = self.finished  # asked first: a run that has ended writes no more lines
+        lines = self._lines()
+        begin = after if after <= len(lines) else 0
+        return {
+            "name": self.name, "after": begin, "next": len(lines), "finished": finished,
+            "lines": [_parsed(line) for line in lines[begin:]],
+        }  # fmt: skip
+
+    def _lines(self) -> list[bytes]:
+        """Whole lines; one that is being written waits."""
         try:
             data = (self.folder / JOURNAL).read_bytes()
-        except FileNotFoundError:
-            return [], 0
-        whole = data[: data.rfind(b"\n") + 1].splitlines()
-        return [_parsed(line) for line in whole[after:]], len(whole)
+        except OSError:  # it has not begun, or was taken away
+            return []
+        return data[: data.rfind(b"\n") + 1].splitlines()
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
