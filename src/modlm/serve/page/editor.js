@@ -1,8 +1,11 @@
 // The text: a textarea for writing, over a backdrop of the same letters that has the colours. Tells when the text, the
 // cursor or the word under the mouse changes; a word is known by its line and its place there.
 
-import { byId } from "./dom.js";
+import { byId, debounced } from "./dom.js";
 import { Line, common } from "./lines.js";
+
+const LONG = 2000; // characters from which a paste is taken over
+const HEAVY = 800; // words of one sentence from which the colours wait for a pause in typing; the letters never do
 
 export class Editor extends EventTarget {
   input = byId("text-input");
@@ -13,18 +16,23 @@ export class Editor extends EventTarget {
   #marked = [];
   #caret = -1;
   #pinned = null;
+  #waiting = false;
+  #later = debounced(() => this.#changed(), 150);
 
   constructor() {
     super();
     this.input.addEventListener("input", () => {
       this.#past = [];
-      this.#changed();
+      this.#waiting = this.lines.some((line) => line.words.length > HEAVY);
+      if (this.#waiting) this.#later();
+      else this.#changed();
     });
     this.input.addEventListener("click", (event) => {
       const word = this.#under(event.clientX, event.clientY);
       this.#moved();
       if (word) this.#pin(word);
     });
+    this.input.addEventListener("paste", (event) => this.#paste(event));
     for (const event of ["keyup", "focus", "select"]) this.input.addEventListener(event, () => this.#moved());
     document.addEventListener("selectionchange", () => document.activeElement === this.input && this.#moved());
     this.#followMouse();
@@ -119,6 +127,8 @@ export class Editor extends EventTarget {
   }
 
   #changed() {
+    this.#later.cancel();
+    this.#waiting = false;
     this.#render();
     this.hovered = null;
     this.dispatchEvent(new Event("text"));
@@ -126,8 +136,17 @@ export class Editor extends EventTarget {
     this.#moved();
   }
 
+  /** Browsers take seconds to paste hundreds of lines into a textarea; this takes none, and can be undone too. */
+  #paste(event) {
+    const piece = (event.clipboardData?.getData("text/plain") ?? "").replaceAll(/\r\n?/g, "\n");
+    if (piece.length < LONG) return;
+    event.preventDefault();
+    const { selectionStart: from, selectionEnd: to } = this.input;
+    this.replace(this.text.slice(0, from) + piece + this.text.slice(to), { caret: from + piece.length });
+  }
+
   #moved() {
-    if (this.caret === this.#caret) return;
+    if (this.caret === this.#caret || this.#waiting) return;
     this.#caret = this.caret;
     this.#pinned = null;
     this.dispatchEvent(new Event("caret"));

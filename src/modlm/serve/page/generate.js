@@ -82,7 +82,7 @@ export class Generator {
     this.#running(true);
     editor.remember();
     try {
-      const body = { model, context: context.join(" "), ...this.#settings(), stream: true };
+      const body = { model, context: context.slice(-1000).join(" "), ...this.#settings(), stream: true };
       for await (const event of server.events("generate", body, { signal })) {
         if (event.error) throw new Error(event.error.message);
         if (event.done) {

@@ -6,6 +6,7 @@ import { END } from "./format.js";
 const FIRST = { sentences: 12, words: 300 };
 const PIECE = { sentences: 64, words: 2000 };
 const KEPT = 20000; // sentences
+const NEAREST = 1000; // words of context that are sent at most
 const ALONG = 250; // words of a sentence up to which it is explained as a whole
 
 export class Scores extends EventTarget {
@@ -107,10 +108,11 @@ export class Scores extends EventTarget {
   /** Contexts and counts of a word. */
   why(model, line, index) {
     const words = line.words.map((word) => word.text);
-    const context = words.slice(0, index).join(" ");
+    const start = index <= NEAREST;
+    const context = words.slice(Math.max(0, index - NEAREST), index).join(" ");
     const word = words[index] ?? END;
     return remembered(this.#reasons, key(model, `${context}\n${word}`), () =>
-      this.#server.post("why", { model, context, word }),
+      this.#server.post("why", { model, context, word, start }),
     );
   }
 }

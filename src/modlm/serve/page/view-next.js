@@ -6,6 +6,7 @@ import { END, nameOf, percent, quoted } from "./format.js";
 import { Generator } from "./generate.js";
 
 const WORDS = 10;
+const NEAREST = 1000; // words of context that are sent at most
 
 export class NextView {
   #app;
@@ -35,6 +36,10 @@ export class NextView {
       h("div", { class: "card-head" }, h("h2", { id: "columns-title" }, "Each column by itself"), h("p", { class: "soft" }, "λ is how far the mixture trusts the column after this context.")),
       h("div", { class: "card-body" }, this.#columns),
     );
+  }
+
+  get #size() {
+    return this.#app.models.find(({ name }) => name === this.#app.model)?.vocab_size ?? 0;
   }
 
   get generating() {
@@ -87,7 +92,7 @@ export class NextView {
     if (asked === this.#asked || !model) return;
     const signal = this.#latest.begin();
     try {
-      const answer = await this.#app.server.post("next", { model, context: context.join(" "), k: WORDS, by_column: true }, { signal });
+      const answer = await this.#app.server.post("next", { model, context: context.slice(-NEAREST).join(" "), start: context.length <= NEAREST, k: WORDS, by_column: true }, { signal });
       this.#asked = asked;
       this.#words = answer.words;
       this.#trouble.replaceChildren();
@@ -124,15 +129,16 @@ export class NextView {
     );
   }
 
-  #column(column, { weight, words, seen }) {
+  #column(column, { weight, words }) {
+    const alike = words.length > 1 && words.at(0).probability <= words.at(-1).probability * 1.0001 && words.at(0).probability * this.#size < 1.01;
     return h(
       "section",
-      { class: `next-column${seen === false ? " unseen" : ""}`, "aria-label": column.label },
+      { class: "next-column", "aria-label": column.label },
       h("h3", {}, swatch(column), column.label, h("span", { class: "weight", title: "weight of this column here" }, `λ ${percent(weight)}`)),
       h("div", { class: "bar thin", "aria-hidden": "true" }, h("i", { class: column.class, css: { width: `${Math.min(100, 100 * (weight ?? 0))}%` } })),
-      words?.length
+      words.length && !alike
         ? h("ol", {}, words.map(({ word, probability }) => h("li", {}, h("button", { type: "button", on: { click: () => this.#accept(word) } }, h("span", { class: "next-word" }, label(word)), h("span", { class: "number" }, percent(probability))))))
-        : h("p", { class: "soft" }, seen === false ? "This context never stood in its text, so all words are alike here." : "All words are alike here."),
+        : h("p", { class: "soft" }, column.order > 1 ? "Never saw this context: all words alike." : words.length ? "All words alike." : "No word."),
     );
   }
 

@@ -108,13 +108,10 @@ export class RunsView {
   async #more(name) {
     const known = this.#journals.get(name) ?? { lines: [], finished: false, fresh: true };
     const answer = await this.#app.server.get(`runs/${encodeURIComponent(name)}?after=${known.lines.length}`);
-    if (answer.total < known.lines.length) {
-      this.#journals.delete(name); // the run was set back to a checkpoint
-      return this.#more(name);
-    }
     const growing = !answer.finished && !known.fresh && (known.growing || answer.lines.length > 0);
-    this.#journals.set(name, { lines: [...known.lines, ...answer.lines], finished: answer.finished, growing });
-    return answer.lines.length > 0 || answer.finished !== known.finished || known.fresh;
+    const kept = known.lines.slice(0, answer.after); // fewer than are known where the run was set back to a checkpoint
+    this.#journals.set(name, { lines: [...kept, ...answer.lines], finished: answer.finished, growing });
+    return answer.lines.length > 0 || kept.length < known.lines.length || answer.finished !== known.finished || known.fresh;
   }
 
   #show() {
