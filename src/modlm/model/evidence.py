@@ -25,8 +25,7 @@ def compiled_evidence(compiled: Compiled, window_C: Ids, word: int) -> list[Evid
         if node < 0:
             found.append(Evidence(order, context, False, None, 0, None, 1.0, 0, None))
             continue
-        low, high = (int(compiled.nodes["first"][node + at]) for at in (0, 1))
-        followers = compiled.vocab_size if order == 1 else max(0, min(high, len(compiled.words)) - low)
+        followers = _followers(compiled, node) if order > 1 else compiled.vocab_size
         count = None if order == 1 or _child(compiled, node, word) else 0
         fallback = float(compiled.nodes["backoff"][node]) if order > 1 else None
         found.append(Evidence(order, context, followers > 0, None, followers, None, fallback, count, None))
@@ -41,6 +40,12 @@ def _node(compiled: Compiled, ngram: tuple[int, ...]) -> int:
         if not 0 < node < compiled.contexts:
             return -1
     return node
+
+
+def _followers(compiled: Compiled, node: int) -> int:
+    """How many words have an n-gram after a context; `<s>` after `<s>` is none."""
+    low, high = int(compiled.nodes["first"][node]), min(int(compiled.nodes["first"][node + 1]), len(compiled.words))
+    return int(np.count_nonzero(compiled.words[low:high] < compiled.vocab_size))
 
 
 def _child(compiled: Compiled, node: int, word: int) -> int:
