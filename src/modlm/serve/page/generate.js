@@ -40,12 +40,12 @@ export class Generator {
   }
 
   #field(name, label, attributes) {
-    const output = attributes.type === "range" ? h("output", {}, String(this.#app.values[name])) : null;
+    const output = attributes.type === "range" ? h("span", { class: "value" }, String(this.#app.values[name])) : null;
     const input = h("input", {
       name, ...attributes, value: this.#app.values[name],
       on: {
         input: ({ target }) => {
-          if (output) output.value = target.value;
+          if (output) output.textContent = target.value;
           const value = target.value === "" ? "" : Number(target.value);
           this.#app.state.set({ [name]: value === "" && name !== "seed" ? this.#app.values[name] : value });
         },

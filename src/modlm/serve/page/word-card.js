@@ -30,8 +30,9 @@ export class WordCard {
     this.#asked = asked;
     const scored = own.words[word.index];
     this.#frame(line.words[word.index]?.text ?? END, scored);
-    this.#fill(asked, model, line, word.index);
-    this.#rank(asked, model, line, word.index);
+    const now = { text: line.text, words: line.words }; // the line itself may have changed when the question goes out
+    this.#fill(asked, model, now, word.index);
+    this.#rank(asked, model, now, word.index);
   }
 
   #empty() {
