@@ -86,10 +86,11 @@ def add_line(folder: Path) -> None:
 class Explorer:
     """The page in one tab, which notes everything that should not happen."""
 
-    def __init__(self, browser: Any, served: Served, **settings: Any) -> None:
+    def __init__(self, browser: Any, served: Served, *, context: Any = None, **settings: Any) -> None:
+        """In a context of its own with these settings, or as a further tab of one that others use too."""
         self.served = served
-        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **settings})
-        self.context.set_default_timeout(20_000)
+        self.shared = context is not None
+        self.context = context or new_context(browser, **settings)
         self.page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -109,8 +110,15 @@ class Explorer:
         if answer is not None and answer.status >= 400:
             self.refusals.append(f"{request.url} {request.post_data}: {answer.status}")
 
+    def close(self) -> None:
+        if self.shared:
+            self.page.close()
+        else:
+            self.context.close()
+
     def open(self, fragment: str = "") -> Explorer:
-        self.page.goto("about:blank")
+        if self.requests:
+            self.page.goto("about:blank")  # a new fragment alone would not load the page again
         self.page.goto(self.served.address + (f"#{fragment}" if fragment else ""))
         self.page.wait_for_selector("html[data-ready]")
         return self
@@ -155,6 +163,12 @@ class Explorer:
         request = urllib.request.Request(self.served.address + path, data, {"content-type": "application/json"})
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
+
+
+def new_context(browser: Any, **settings: Any) -> Any:
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **settings})
+    context.set_default_timeout(20_000)
+    return context
 
 
 def long_text(words: int) -> str:

@@ -19,7 +19,7 @@ PAGE = Path(modlm.__file__).parent / "serve" / "page"
 def phone(browser: Any, served: Served) -> Iterator[Explorer]:
     explorer = Explorer(browser, served, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     yield explorer
-    explorer.context.close()
+    explorer.close()
     assert explorer.complaints == []
 
 
@@ -43,7 +43,7 @@ def test_a_link_reproduces_the_view(browser: Any, explorer: Explorer) -> None:
     assert again.text() == explorer.text()
     assert again.page.get_by_label("Model").input_value() == "absolute"
     assert again.page.get_by_label("Numbers").is_checked()
-    again.context.close()
+    again.close()
     assert again.complaints == []
 
 
@@ -124,15 +124,24 @@ def test_every_stop_of_the_tab_key_has_a_name_and_a_visible_frame(explorer: Expl
     assert len({name for _, name, _ in seen}) > 20
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_letters_stand_out_from_every_colour_behind_them(browser: Any, served: Served, scheme: str) -> None:
-    explorer = Explorer(browser, served, color_scheme=scheme).open()
+def test_letters_stand_out_from_every_colour_behind_them(explorer: Explorer) -> None:
+    explorer.open()
     steps = [f"s{step}" for step in range(9)] + [f"{side}{step}" for side in "gl" for step in range(1, 5)]
+    grounds = ("surface", "paper", "sunk")
     pairs = [("ink", step) for step in steps]
-    pairs += [
-        (text, ground) for text in ("ink", "soft", "accent", "bad", "good") for ground in ("surface", "paper", "sunk")
-    ]
+    pairs += [(text, ground) for text in ("ink", "soft", "accent", "bad", "good") for ground in grounds]
     pairs += [("accent-ink", "accent"), ("bad", "bad-wash"), ("accent", "accent-wash")]
+    for scheme in ("light", "dark"):
+        explorer.page.emulate_media(color_scheme=scheme)
+        light = luminances(explorer, sorted({name for pair in pairs for name in pair}))
+        contrast = {pair: ratio(light[pair[0]], light[pair[1]]) for pair in pairs}
+        assert {pair: value for pair, value in contrast.items() if value < 4.5} == {}, scheme
+        ramp = [light[f"s{step}"] for step in range(9)]
+        assert ramp == sorted(ramp, reverse=scheme == "light")  # the scale reads without its hues
+
+
+def luminances(explorer: Explorer, names: list[str]) -> dict[str, float]:
+    """How light the page's colours are."""
     colours = explorer.page.evaluate(
         """(names) => {
             const probe = document.body.appendChild(document.createElement("i"));
@@ -144,14 +153,9 @@ def test_letters_stand_out_from_every_colour_behind_them(browser: Any, served: S
                 return [name, [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3)];
             }));
         }""",
-        sorted({name for pair in pairs for name in pair}),
+        names,
     )
-    light = {name: luminance(colour) for name, colour in colours.items()}
-    contrast = {pair: ratio(light[pair[0]], light[pair[1]]) for pair in pairs}
-    assert {pair: value for pair, value in contrast.items() if value < 4.5} == {}
-    ramp = [light[f"s{step}"] for step in range(9)]
-    assert ramp == sorted(ramp, reverse=scheme == "light")  # the scale reads without its hues
-    explorer.context.close()
+    return {name: luminance(colour) for name, colour in colours.items()}
 
 
 def luminance(colour: list[int]) -> float:
@@ -175,15 +179,15 @@ def test_dark_follows_the_system_and_the_switch_overrides_it_for_good(browser: A
     assert explorer.page.evaluate(ground) != dark
     explorer.button("Theme: light").click()
     assert explorer.page.evaluate(ground) == dark
-    explorer.context.close()
+    explorer.close()
 
 
-@pytest.mark.parametrize("view", ["score", "next", "compare", "why", "runs"])
-def test_nothing_is_wider_than_a_phone(phone: Explorer, view: str) -> None:
-    phone.open(f"view={view}&text=the+cat+sat+on+the+mat+{'verylongword' * 9}%0Athe+dog&at=5&numbers=1")
-    phone.page.wait_for_timeout(400)
-    width = phone.page.evaluate("() => document.documentElement.scrollWidth")
-    assert width == 390
+def test_nothing_is_wider_than_a_phone(phone: Explorer) -> None:
+    phone.open(f"text=the+cat+sat+on+the+mat+{'verylongword' * 9}%0Athe+dog&at=5&numbers=1")
+    for view in ("Next words", "Compare", "Why", "Runs", "Text"):
+        phone.button(view).click()
+        phone.page.wait_for_timeout(300)
+        assert phone.page.evaluate("() => document.documentElement.scrollWidth") == 390, view
     bar = phone.page.locator("nav.views").bounding_box()
     assert bar["y"] + bar["height"] == pytest.approx(844, abs=1)
 

@@ -124,7 +124,7 @@ def test_what_the_server_refuses_is_said_beside_the_text(browser: Any, served: S
     explorer.type("the cat sat on")
     explorer.scored("on")
     assert explorer.page.locator("#editor-error").is_hidden()
-    explorer.context.close()
+    explorer.close()
 
 
 def test_a_server_that_is_gone_gives_a_banner_that_goes_when_it_is_back(browser: Any, served: Served) -> None:
@@ -138,7 +138,7 @@ def test_a_server_that_is_gone_gives_a_banner_that_goes_when_it_is_back(browser:
     explorer.page.unroute_all()
     explorer.scored("mat")
     assert explorer.page.locator("#banner").is_hidden()
-    explorer.context.close()
+    explorer.close()
 
 
 def test_five_thousand_words_are_scored_and_explained_where_they_are_looked_at(explorer: Explorer) -> None:

@@ -87,7 +87,7 @@ def test_settings_that_the_server_refuses_are_said_beside_them(browser: Any, ser
     explorer.open("view=next&max_words=0")
     explorer.button("Generate").click()
     explorer.page.locator(".problem", has_text="max_words").wait_for()
-    explorer.context.close()
+    explorer.close()
 
 
 def test_two_models_are_compared_word_by_word(explorer: Explorer) -> None:
@@ -122,7 +122,7 @@ def test_one_model_alone_says_how_to_load_a_second(browser: Any, tmp_path: Path)
     explorer.open("token=secret&text=a+b")  # as the server prints it
     explorer.scored("b")
     assert "secret" not in explorer.page.url
-    explorer.context.close()
+    explorer.close()
     served.stop()
 
 

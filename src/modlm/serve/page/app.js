@@ -2,7 +2,7 @@
 
 import { byId, debounced, h } from "./dom.js";
 import { Editor } from "./editor.js";
-import { DIFFERENCES, STEPS, bitsOf, bitsText, decimals, differenceClass, integer, oneIn, perplexityOf, plural, signed, surpriseClass } from "./format.js";
+import { DIFFERENCES, STEPS, bitsOf, bitsText, decimals, differenceClass, integer, oneIn, percent, perplexityOf, plural, signed, surpriseClass } from "./format.js";
 import { Scores } from "./scores.js";
 import { Server } from "./server.js";
 import { State } from "./state.js";
@@ -199,7 +199,7 @@ export class App {
     const bits = known.map((own) => bitsOf(own.words[hovered.index].log_prob));
     const compared = known.length > 1;
     const rows = [h("b", {}, line.words[hovered.index]?.text ?? "end of sentence")];
-    rows.push(compared ? ` ${signed(bits[0] - bits[1])} bits` : ` ${bitsText(bits[0])} bits`);
+    rows.push(compared ? ` ${signed(bits[0] - bits[1])} bits` : ` ${percent(2 ** -bits[0])} · ${bitsText(bits[0])} bits`);
     if (!known[0].words[hovered.index].known) rows.push(" · unknown word");
     tip.replaceChildren(...rows);
     const box = line.at(hovered.index).getClientRects()[0];

@@ -1,7 +1,7 @@
 // Text: the perplexity of the whole and of each sentence, and the card of a word.
 
 import { h } from "./dom.js";
-import { decimals, integer, plural } from "./format.js";
+import { decimals, integer, plural, short } from "./format.js";
 import { examples } from "./examples.js";
 import { WordCard } from "./word-card.js";
 
@@ -57,6 +57,7 @@ export class ScoreView {
         "div",
         { class: "card-body summary" },
         h("div", { class: "headline" }, h("h2", {}, "Perplexity"), h("p", { class: "figure" }, total.predictions ? decimals(total.perplexity) : "…")),
+        h("p", { class: "soft" }, described(this.#app)),
         h("dl", { class: "facts-list" }, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
       ),
     );
@@ -103,4 +104,11 @@ export class ScoreView {
       this.total.sentences.length > ROWS ? h("p", { class: "soft" }, `The other ${integer(this.total.sentences.length - ROWS)} have their perplexity beside their line.`) : "",
     );
   }
+}
+
+/** The model in a few words. */
+function described({ models, model }) {
+  const { kind, vocab_size: size, described: settings = {} } = models.find(({ name }) => name === model) ?? {};
+  const parts = [kind, settings.smoothing, `${integer(size)} words`, settings.parameters && `${short(settings.parameters)} parameters`];
+  return `${model}: ${parts.filter(Boolean).join(", ")}`;
 }

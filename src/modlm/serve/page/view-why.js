@@ -3,7 +3,7 @@
 import { bar, describe, headCell, swatch } from "./columns.js";
 import { debounced, h, problem } from "./dom.js";
 import { inWords } from "./why-words.js";
-import { END, decimals, integer, nameOf, oneIn, percent, share } from "./format.js";
+import { bitsText, decimals, integer, nameOf, oneIn, percent, share } from "./format.js";
 
 const HEAD = [
   "Column",
@@ -80,7 +80,7 @@ export class WhyView {
     const columns = describe(rows.map((row) => row.column));
     const shares = rows.map((row) => row.share ?? 0);
     const { word, known, probability, rank, vocab_size: size } = reasons;
-    const facts = [oneIn(probability), rank && `rank ${integer(rank)} of ${integer(size)}`].filter(Boolean).join(" · ");
+    const facts = [oneIn(probability), `${bitsText(-Math.log2(probability))} bits`, rank && `rank ${integer(rank)} of ${integer(size)}`].filter(Boolean).join(" · ");
     this.#card.replaceChildren(
       h(
         "div",

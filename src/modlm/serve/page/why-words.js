@@ -19,17 +19,19 @@ function opening({ word, known, probability, rank, context }) {
 }
 
 /** A sentence for each column that gave a good part, the largest first. */
-function mainColumns({ word, probability }, rows) {
+function mainColumns({ word, known, probability }, rows) {
   if (!(probability > 0)) return [`No column gives it any probability.`];
   const columns = describe(rows.map((row) => row.column));
+  const scored = known ? word : "<unk>";
   const main = rows.map((row, at) => ({ row, label: columns[at].label })).filter(({ row }) => row.share >= MATTERS);
   main.sort((a, b) => b.row.share - a.row.share);
   if (!main.length) return [`Many columns give a little: ${spoken(columns, rows.map((row) => row.share ?? 0))}.`];
-  return main.map(({ row, label }, at) => `${at ? "Another " : ""}${share(row.share)} of it comes from the ${label} column${evidence(row, word)}`);
+  return main.map(({ row, label }, at) => `${at ? "Another " : ""}${share(row.share)} of it comes from the ${label} column${evidence(row, scored)}`);
 }
 
 function evidence(row, word) {
   if (row.column === "delta" || row.column.endsWith("/delta")) return ": the net names this word directly, past all counts.";
+  if (/(^|\/)unknown$/.test(row.column)) return ", which is there for words outside of the vocabulary alone.";
   if (!row.order || row.total === null || row.total === undefined) return ".";
   if (row.seen === false) return ", which never saw this context and takes every word alike.";
   if (row.counted === "continuations") return continued(row, word);
