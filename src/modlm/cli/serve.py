@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -67,8 +68,8 @@ def serve(
     library = open_library(models, run or [])
     app = make_app(library, limits=limits, access=access)
     listener = listen(host, port)
-    _announce(library, access_note(access.local, bool(token)), address_of(listener, host))
-    ended_by = run_server(app, listener, limits)
+    ready = partial(_announce, library, access_note(access.local, bool(token)), address_of(listener, host))
+    ended_by = run_server(app, listener, limits, on_ready=ready)
     print("modlm: stopped", file=sys.stderr)
     if ended_by == signal.SIGINT:
         interrupted_as("")

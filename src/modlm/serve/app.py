@@ -42,6 +42,13 @@ An answer that is not a success is `{"error": {"code": …, "message": …}}`. W
 send it as `Authorization: Bearer TOKEN`."""
 
 
+EVENT = {
+    "type": "object",
+    "properties": {"data": {"type": "string", "description": "A word and its probability, or the end, as JSON."}},
+    "required": ["data"],
+}
+
+
 class JsonRequest(Request):
     """A request whose JSON is read by a stricter and faster reader than Python's: no NaN, no half characters."""
 
@@ -119,7 +126,7 @@ def asking(service: Service) -> APIRouter:
         return reply(await service.next_words(body))
 
     streamed = described(answers.GenerateAnswer, *POST)
-    streamed[200]["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
+    streamed[200]["content"] = {"text/event-stream": {"schema": EVENT}}
 
     @router.post("/generate", summary="Draw a sentence", responses=streamed)
     async def generate(body: GenerateRequest) -> Response:

@@ -44,7 +44,7 @@ class Batcher:
     """The queue before one model; lives in the event loop."""
 
     model: LanguageModel
-    executor: Executor
+    executor: Callable[[], Executor]
     on_batch: Callable[[int, int, int], None] = lambda requests, sentences, words: None
     """Told of every batch: requests, sentences, words."""
     _waiting: deque[Job[Any]] = field(default_factory=deque)
@@ -65,11 +65,13 @@ class Batcher:
             if not job.future.done():  # else given up while it waited
                 jobs.append(job)
                 words += job.words
-        self._busy = bool(jobs)
-        if jobs:
-            self.on_batch(len(jobs), sum(len(job.sentences) for job in jobs), words)
-            done = asyncio.get_running_loop().run_in_executor(self.executor, run_batch, self.model, jobs)
-            done.add_done_callback(lambda batch: self._hand_over(jobs, batch))
+        if not jobs:
+            self._busy = False
+            return
+        self.on_batch(len(jobs), sum(len(job.sentences) for job in jobs), words)
+        done = asyncio.get_running_loop().run_in_executor(self.executor(), run_batch, self.model, jobs)
+        self._busy = True
+        done.add_done_callback(lambda batch: self._hand_over(jobs, batch))
 
     def _hand_over(self, jobs: Sequence[Job[Any]], batch: asyncio.Future[list[Any]]) -> None:
         self._next_batch()  # the model need not wait for the answers to be sent

@@ -237,6 +237,7 @@ class Answer:
         """Send a refusal, if nothing else was begun."""
         if self.status:
             return
+        self.on_start = lambda: None  # the clock has stopped
         body = orjson.dumps(refusal.body)
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body))} | refusal.headers
         if refusal.status in (408, 413):

@@ -14,9 +14,10 @@ from modlm.model.language_model import LanguageModel
 from modlm.serve.refusals import RefusedError
 from modlm.serve.runs import Run
 from modlm.text.encoding import encode_sentences
+from modlm.training.journal import JOURNAL
+from modlm.training.run_folder import MODEL
 
 GIVEN_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.@+-]*)=(.+)", re.DOTALL)
-GENERIC = {"model", "models", "run", "runs", "best", "final", "."}  # folder names that tell nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,9 @@ def split_name(argument: str) -> tuple[str, Path]:
 
 
 def name_of(path: Path) -> str:
-    """The folder's name, or its parent's where it is one that tells nothing; an ARPA file's without endings."""
+    """The folder's name, the run's for a model in its run folder; an ARPA file's without endings."""
     place = path.resolve()
-    while place.name in GENERIC and place.parent.name:
+    if place.name == MODEL and (place.parent / JOURNAL).is_file():
         place = place.parent
     name = re.sub(r"(\.(arpa|lm|gz|bz2|xz|zst))+$", "", place.name) if path.is_file() else place.name
     return re.sub(r"[^\w.@+-]+", "-", name).strip("-") or "model"

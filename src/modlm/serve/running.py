@@ -7,6 +7,7 @@ import logging
 import math
 import signal
 import socket
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -65,7 +66,14 @@ def address_of(listener: socket.socket, host: str) -> str:
 class Server(uvicorn.Server):
     """Uvicorn's server, which remembers the signal that ended it and leaves what follows to the caller."""
 
-    ended_by: int = 0
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.on_ready, self.ended_by = on_ready, 0
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections, and say so."""
+        await super().startup(sockets)
+        self.on_ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Finish the requests in flight; a second Ctrl-C does not wait for them."""
@@ -75,8 +83,8 @@ class Server(uvicorn.Server):
         self.ended_by = sig
 
 
-def run_server(app: FastAPI, listener: socket.socket, limits: Limits) -> int:
-    """Serve until a signal comes; the signal."""
+def run_server(app: FastAPI, listener: socket.socket, limits: Limits, *, on_ready: Callable[[], None]) -> int:
+    """Serve until a signal comes; the signal. `on_ready` is called when requests are answered and signals heard."""
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what matters of it is said by us
     config = uvicorn.Config(
         app,
@@ -90,7 +98,7 @@ def run_server(app: FastAPI, listener: socket.socket, limits: Limits) -> int:
         timeout_graceful_shutdown=math.ceil(limits.grace),
         h11_max_incomplete_event_size=HEADER_BYTES,
     )
-    server = Server(config)
+    server = Server(config, on_ready)
     app.state.service.stopping = lambda: server.should_exit
     server.run(sockets=[listener])
     return server.ended_by

@@ -47,7 +47,7 @@ class Service:
         self.library, self.limits, self.metrics = library, limits, metrics
         self.workers = Workers()
         self.batchers = {
-            name: Batcher(served.model, self.workers.scoring, partial(metrics.scored, name))
+            name: Batcher(served.model, lambda: self.workers.scoring, partial(metrics.scored, name))
             for name, served in library.models.items()
         }
         self.stopping: Callable[[], bool] = lambda: False

@@ -33,9 +33,22 @@ class Workers:
     """Two sets of threads: one for batches of scores, so that these never wait behind long explanations."""
 
     def __init__(self) -> None:
-        count = threads()
-        self.scoring = ThreadPoolExecutor(count, thread_name_prefix="modlm-score")
-        self.long = ThreadPoolExecutor(count, thread_name_prefix="modlm-serve")
+        self._pools: dict[str, ThreadPoolExecutor] = {}
+
+    @property
+    def scoring(self) -> ThreadPoolExecutor:
+        """For batches."""
+        return self._pool("modlm-score")
+
+    @property
+    def long(self) -> ThreadPoolExecutor:
+        """For everything else."""
+        return self._pool("modlm-serve")
+
+    def _pool(self, name: str) -> ThreadPoolExecutor:
+        if name not in self._pools:
+            self._pools[name] = ThreadPoolExecutor(threads(), thread_name_prefix=name)
+        return self._pools[name]
 
     async def run(self, work: Callable[[Check], T]) -> T:
         """The result of work that calls the check it is given now and then; cancelling makes that raise."""
@@ -47,6 +60,7 @@ class Workers:
             raise
 
     def close(self) -> None:
-        """Begin nothing more; what runs is left to end."""
-        for pool in (self.scoring, self.long):
+        """Begin nothing more of what waits; what runs is left to end."""
+        for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
+        self._pools.clear()
