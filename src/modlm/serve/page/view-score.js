@@ -110,5 +110,5 @@ export class ScoreView {
 function described({ models, model }) {
   const { kind, vocab_size: size, described: settings = {} } = models.find(({ name }) => name === model) ?? {};
   const parts = [kind, settings.smoothing, `${integer(size)} words`, settings.parameters && `${short(settings.parameters)} parameters`];
-  return `${model}: ${parts.filter(Boolean).join(", ")}`;
+  return parts.filter(Boolean).join(", ");
 }

@@ -8,7 +8,7 @@ import { bitsText, decimals, integer, nameOf, oneIn, percent, share } from "./fo
 const HEAD = [
   "Column",
   "Context that was looked up",
-  ["Context", "how often the context stood in the training text"],
+  ["Seen", "how often the context stood in the training text"],
   ["Followers", "different words that followed it"],
   ["With the word", "how often this word followed it"],
   ["Fallback α", "share that is passed on to shorter contexts"],
