@@ -16,6 +16,7 @@ export class App {
   wide = byId("wide");
   models = [];
   runs = [];
+  typedAt = 0;
   views = {};
   #view = null;
   #scoreSoon = debounced(() => this.score(), 90);
@@ -95,6 +96,7 @@ export class App {
   }
 
   #textChanged() {
+    this.typedAt = performance.now();
     this.state.set({ text: this.editor.text, at: this.editor.caret });
     byId("undo").hidden = !this.editor.canUndo;
     this.repaint();

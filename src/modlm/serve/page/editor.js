@@ -32,6 +32,11 @@ export class Editor extends EventTarget {
       this.#moved();
       if (word) this.#pin(word);
     });
+    this.input.addEventListener("keydown", (event) => {
+      if (!this.canUndo || event.key !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
+      event.preventDefault(); // the browser's own undo knows nothing of words that the page put in
+      this.undo();
+    });
     this.input.addEventListener("paste", (event) => this.#paste(event));
     for (const event of ["keyup", "focus", "select"]) this.input.addEventListener(event, () => this.#moved());
     document.addEventListener("selectionchange", () => document.activeElement === this.input && this.#moved());

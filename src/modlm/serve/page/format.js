@@ -31,7 +31,7 @@ export function percent(value) {
 
 /** A share of a whole, where small parts need no figures. */
 export function share(value) {
-  if (!value) return "0";
+  if (!value) return "0%";
   if (value < 0.001) return "<0.1%";
   return `${(value * 100).toFixed(value >= 0.0995 ? 0 : 1)}%`;
 }

@@ -21,7 +21,6 @@ const HEAD = [
 export class WhyView {
   #app;
   #card = h("section", { class: "card", "aria-live": "polite", "aria-label": "In plain words" });
-  #table = h("section", { class: "card", "aria-label": "Contexts and counts" });
   #asked = "";
   #soon = debounced(() => this.#ask(), 120);
 
@@ -90,12 +89,21 @@ export class WhyView {
         ...inWords(reasons).map((sentence) => h("p", {}, sentence)),
       ),
     );
-    this.#table.replaceChildren(
-      h("div", { class: "card-head" }, h("h2", {}, "Contexts and counts"), h("p", { class: "soft" }, "P(word) = Σ λ·P, longest context first")),
+    this.#app.wide.replaceChildren(...this.#tables("Contexts and counts", reasons));
+  }
+
+  /** A table for the model, and one for each model that is a column of it. */
+  #tables(title, reasons) {
+    const rows = reasons.blocks.flatMap((block) => block.columns);
+    const columns = describe(rows.map((row) => row.column));
+    const table = h(
+      "section",
+      { class: "card", "aria-label": title },
+      h("div", { class: "card-head" }, h("h2", {}, title), h("p", { class: "soft" }, "P(word) = Σ λ·P, longest context first")),
       h("div", { class: "card-body scroller", tabindex: "0", role: "group", "aria-label": "Table, may scroll sideways" }, this.#rows(rows, columns, reasons)),
       this.#notes(reasons, rows),
     );
-    if (!this.#table.isConnected) this.#app.wide.replaceChildren(this.#table);
+    return [table, ...reasons.blocks.filter((block) => block.inside).flatMap((block) => this.#tables(`Inside ${block.name}`, block.inside))];
   }
 
   #notes({ blocks }, rows) {

@@ -15,18 +15,19 @@ function opening({ word, known, probability, rank, context }) {
   const after = words.length ? `after ${quoted(words.slice(-4))}` : "at the beginning of a sentence";
   const place = rank === 1 ? ", the most probable word of all" : rank ? `, the ${ordinal(rank)} most probable word` : "";
   const name = known ? quoted(word) : `${quoted(word)} is not in the vocabulary, so it counts as <unk>, which`;
+  if (!(probability > 0)) return `${name} has no probability at all ${after}.`;
   return `${name} has a probability of ${percent(probability)} ${after}${place}: ${oneIn(probability)}.`;
 }
 
 /** A sentence for each column that gave a good part, the largest first. */
 function mainColumns({ word, known, probability }, rows) {
-  if (!(probability > 0)) return [`No column gives it any probability.`];
+  if (!(probability > 0)) return [];
   const columns = describe(rows.map((row) => row.column));
   const scored = known ? word : "<unk>";
   const main = rows.map((row, at) => ({ row, label: columns[at].label })).filter(({ row }) => row.share >= MATTERS);
   main.sort((a, b) => b.row.share - a.row.share);
   if (!main.length) return [`Many columns give a little: ${spoken(columns, rows.map((row) => row.share ?? 0))}.`];
-  return main.map(({ row, label }, at) => `${at ? "Another " : ""}${share(row.share)} of it comes from the ${label} column${evidence(row, scored)}`);
+  return main.map(({ row, label }, at) => `${at ? "Another " : ""}${row.share > 0.995 ? "All" : share(row.share)} of it comes from the ${label} column${evidence(row, scored)}`);
 }
 
 function evidence(row, word) {

@@ -1,8 +1,10 @@
 // The card of one word: its probability at once, then where it comes from, then its rank among all words.
 
-import { bar, describe, sharesTable } from "./columns.js";
+import { bar, describe, sharesTable, spoken } from "./columns.js";
 import { debounced, h, problem } from "./dom.js";
 import { END, bitsOf, bitsText, integer, nameOf, oneIn, percent, short } from "./format.js";
+
+const QUIET = 1500; // ms without typing before words are read out
 
 export class WordCard {
   element = h("section", { class: "card word-card", "aria-label": "Word" });
@@ -77,10 +79,17 @@ export class WordCard {
       if (asked !== this.#asked) return;
       const columns = describe(names);
       this.parts.replaceChildren(bar(columns, shares), sharesTable(columns, { probs, weights, shares }));
+      this.#say(nameOf(line.words[index]?.text ?? END), columns, shares);
     } catch (error) {
       if (asked === this.#asked) this.parts.replaceChildren(problem(error) ?? "");
     }
     this.parts.classList.remove("stale");
+  }
+
+  /** Tells those who do not see the card, when the cursor goes from word to word; not while somebody types. */
+  #say(word, columns, shares) {
+    if (this.#app.editor.hovered || performance.now() - this.#app.typedAt < QUIET) return;
+    this.#app.announce(`${word}: ${this.element.querySelector(".figure").textContent}; ${spoken(columns, shares)}`);
   }
 
   async #ask(asked, model, line, index) {
