@@ -19,14 +19,13 @@ from serve.test_gate import refusal
 @pytest.mark.parametrize(
     "body",
     [
-        b"", b"{", b"a=1", b'{"text": "a"', b'{"text": NaN}', b'{"text": "\xff"}', b'{"text": "\\ud800"}',
-        b"[" * 100_000, b'{"text": Infinity}', b"\xff\xfe{\x00}\x00", b"{'text': 'a'}",
+        b"", b"{", b"a=1", b'{"text": "a"', b'{"text": "\xff"}', b'{"text": "\\ud800"}',
+        b"[" * 100_000, b"\xff\xfe{\x00}\x00", b"{'text': 'a'}",
     ],
 )  # fmt: skip
 def test_what_is_no_json_is_refused(client: TestClient, body: bytes) -> None:
-    status, code = refusal(client.post("/score", content=body, headers={"Content-Type": "application/json"}))
-    assert (status, code) in ((400, "invalid_json"), (422, "invalid_request"))
-    assert status == 400 or body == b""
+    answer = client.post("/score", content=body, headers={"Content-Type": "application/json"})
+    assert refusal(answer) == (400, "invalid_json")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,7 @@ def test_what_is_no_json_is_refused(client: TestClient, body: bytes) -> None:
         ("/score", {"sentences": []}, "sentences: list should have at least 1 item"),
         ("/score", {"text": ""}, "text: string should have at least 1 character, but is ''."),
         ("/score", {"text": "a", "words": "yes"}, "words: input should be a valid boolean, but is 'yes'."),
-        ("/score", [1], "none that is a JSON object"),
+        ("/score", [1], "The body is JSON, but not an object."),
         ("/explain", {}, "The field text is missing."),
         ("/next", {"k": 0}, "k: input should be greater than or equal to 1, but is 0."),
         ("/next", {"k": 1001}, "k: input should be less than or equal to 1000"),
@@ -56,6 +55,12 @@ def test_what_has_the_wrong_shape_is_told_by_field(client: TestClient, path: str
     answer = client.post(path, json=body)
     assert refusal(answer) == (422, "invalid_request")
     assert told in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
+@pytest.mark.parametrize(("path", "field"), [("/score", "text"), ("/next", "k"), ("/generate", "temperature")])
+def test_numbers_that_json_does_not_have_are_refused(client: TestClient, path: str, field: str, number: str) -> None:
+    assert refusal(client.post(path, content=f'{{"{field}": {number}}}'.encode()))[0] in (400, 422)
 
 
 def test_many_faults_are_not_all_told(client: TestClient) -> None:

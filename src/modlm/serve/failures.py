@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -52,7 +53,7 @@ def refusal_of(request: Request, error: Exception) -> RefusedError:
     if isinstance(error, RefusedError):
         return error
     if isinstance(error, RequestValidationError):
-        return invalid(list(error.errors()))
+        return invalid([{**fault, "loc": fault["loc"][1:]} for fault in error.errors()])  # without path or query
     if isinstance(error, HTTPException):
         return of_status(request, error)
     return bad("bad_request", str(error))
@@ -78,14 +79,13 @@ def of_status(request: Request, error: HTTPException) -> RefusedError:
     return RefusedError(error.status_code, "refused", str(error.detail))
 
 
-def invalid(faults: list[dict[str, Any]]) -> RefusedError:
+def invalid(faults: Sequence[Mapping[str, Any]]) -> RefusedError:
     """A request that is no JSON, or not of the right shape."""
     first = faults[0]
     if first["type"] == "json_invalid":
         return bad(
             "invalid_json",
-            f"The body is no valid JSON: {first['ctx']['error']} (character {first['loc'][-1]}). "
-            f"Send one object in UTF-8.",
+            f"The body is no valid JSON: {first['ctx']['error']}. Send one object in UTF-8.",
         )
     told = [_fault(fault) for fault in faults[:SHOWN]]
     more = len(faults) - SHOWN
@@ -96,10 +96,10 @@ def invalid(faults: list[dict[str, Any]]) -> RefusedError:
     )
 
 
-def _fault(fault: dict[str, Any]) -> str:
-    place = ".".join(str(part) for part in fault["loc"][1:])
-    if not place and fault["type"] in ("missing", "model_attributes_type"):
-        return "The request has no body, or none that is a JSON object."
+def _fault(fault: Mapping[str, Any]) -> str:
+    place = ".".join(str(part) for part in fault["loc"])
+    if not place and fault["type"] == "model_type":
+        return "The body is JSON, but not an object."
     if fault["type"] == "extra_forbidden":
         return f"There is no field {place[:60]}."
     if fault["type"] == "missing":

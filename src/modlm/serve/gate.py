@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -84,6 +85,7 @@ class Access:
                 )  # fmt: skip
 
 
+@lru_cache(256)
 def is_loopback(host: str) -> bool:
     """Whether a name or address is this machine seen from itself."""
     if host.lower() == "localhost" or host.lower().endswith(".localhost"):
@@ -94,6 +96,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+@lru_cache(256)
 def host_of(value: str) -> str:
     """A Host header without its port."""
     try:
