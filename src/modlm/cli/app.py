@@ -30,6 +30,7 @@ from modlm.cli import (
     reproduce,
     rescore,
     score,
+    serve,
     train,
     tune,
 )
@@ -58,6 +59,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "convert": convert.convert,
     "inspect": inspect_path.inspect,
     "rescore": rescore.rescore,
+    "serve": serve.serve,
     "reproduce": reproduce.reproduce,
 }
 
@@ -131,7 +133,7 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
         try:
             result: Any = app(arguments, standalone_mode=False, prog_name="modlm")
         except (CommandInterruptedError, KeyboardInterrupt):
-            _say(f"modlm: {interrupted_message()}")
+            _say_interrupted()
             return INTERRUPTED
         except BrokenPipeError:
             _drop_output()
@@ -149,9 +151,15 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
             _say(f"modlm: {explain(error)}")
             return FAILED
     code = result if isinstance(result, int) else 0
-    if code == INTERRUPTED:  # before the command began
-        _say(f"modlm: {interrupted_message()}")
+    if code == INTERRUPTED:
+        _say_interrupted()
     return code
+
+
+def _say_interrupted() -> None:
+    message = interrupted_message()
+    if message:
+        _say(f"modlm: {message}")
 
 
 def _say(message: str) -> None:
