@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.blocks.block import NOTHING
 from modlm.errors import ConfigError, VocabularyError
-from modlm.text.vocabulary import END, Vocabulary, split_words
+from modlm.text.vocabulary import END, Vocabulary
 
 if TYPE_CHECKING:
     from modlm.model.perplexity import Perplexity
@@ -184,7 +184,7 @@ class LanguageModel(abc.ABC):
 
     def explain(self, sentence: str | Sequence[str]) -> list[Explanation]:
         """For each word and the end of a sentence: the columns, their weights and their shares."""
-        words = split_words(sentence) if isinstance(sentence, str) else list(sentence)
+        words = self.vocabulary.split(sentence) if isinstance(sentence, str) else list(sentence)
         ids = self.sentence_ids(words)
         names, probs_BK, weights_BK = self.shares_along(ids)
         total_B = (probs_BK * weights_BK).sum(axis=1)
