@@ -18,6 +18,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from modlm.cli import (
+    adapt,
     compare,
     convert,
     demo,
@@ -54,6 +55,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "interpolate": interpolate.interpolate,
     "convert": convert.convert,
     "inspect": inspect_path.inspect,
+    "adapt": adapt.adapt,
     "reproduce": reproduce.reproduce,
 }
 

@@ -318,12 +318,17 @@ BLOCK_READERS: dict[str, Callable[[Folder, Said, Vocabulary, str], Block]] = {
 }
 
 
+LATER_BLOCK_READERS = {"causal-lm": "modlm.integrations.hugging_face.lm_block.opened"}
+
+
 def read_blocks(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> dict[str, Block]:
     """The columns of a model in their order."""
     blocks: dict[str, Block] = {}
     for name in said.part("blocks").about:
         own = said.part("blocks").part(name)
-        blocks[name] = own.choice(BLOCK_READERS, "kind")(folder, own, vocabulary, f"{inside}columns/{name}/")
+        reader = own.choice({**BLOCK_READERS, **LATER_BLOCK_READERS}, "kind")
+        reader = named(reader) if isinstance(reader, str) else reader
+        blocks[name] = reader(folder, own, vocabulary, f"{inside}columns/{name}/")
     return blocks
 
 

@@ -77,6 +77,16 @@ class TokenVocabulary(Vocabulary):
                 theirs[self._ids[name]] = place
         return theirs
 
+    @property
+    def special(self) -> list[int]:
+        """The tokenizer's ids of special tokens, which text never gives."""
+        return sorted(place for place, token in self._parsed.get_added_tokens_decoder().items() if token.special)
+
+    def first_token(self) -> int | None:
+        """The tokenizer's id of the special token that it puts before every text, if it does."""
+        ids = self._parsed.encode("a", add_special_tokens=True).ids
+        return int(ids[0]) if ids and ids[0] in self.special else None
+
     def encode(self, words: str | Sequence[str]) -> Ids:
         """The ids of a string's tokens, or of tokens; no boundaries are added."""
         if not isinstance(words, str):
