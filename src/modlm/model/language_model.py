@@ -60,6 +60,8 @@ class LanguageModel(abc.ABC):
     vocabulary: Vocabulary
     context_length: int
     """How many words of context a prediction looks at; UNLIMITED for all of its sentence."""
+    reads_documents: bool = False
+    """Whether it looks at sentences before its own, where there are any."""
 
     @property
     def window_length(self) -> int:
@@ -231,9 +233,10 @@ class WindowModel(LanguageModel):
         return np.concatenate((missing, windows_BC[:, -length:]), axis=1)
 
     def moved(self, states: States, words: Ids) -> States:
-        """The windows one word further; `<s>` begins a sentence anew."""
+        """The windows one word further; `<s>` begins a window anew, unless the model reads documents."""
         windows_BC = np.concatenate((states[:, 1:], words[:, None]), axis=1)
-        windows_BC[words == self.vocabulary.start] = self.start()[0]
+        if not self.reads_documents:
+            windows_BC[words == self.vocabulary.start] = self.start()[0]
         return windows_BC
 
 

@@ -34,6 +34,7 @@ class Mixture(WindowModel):
                 f"The mixer has {weights} weights for {len(self.layout)} columns ({', '.join(self.layout.names)})."
             )
         self.context_length = max(block.context_length for block in blocks.values())
+        self.reads_documents = any(getattr(block, "reads_documents", False) for block in blocks.values())
 
     def rows(self, ids: Ids) -> Rows:
         """The rows of D and the features along a text."""

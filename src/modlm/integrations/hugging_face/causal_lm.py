@@ -6,6 +6,7 @@ of as many neighbouring lines as its window holds (`context = "document"`). `</s
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -66,6 +67,8 @@ class CausalLm:
     @classmethod
     def load(cls, folder: str | Path, *, gguf: str = "", start: int | None = None, device: str = "cpu") -> CausalLm:
         """From a folder on this machine (nothing is downloaded), whose weights may be a GGUF file in it."""
+        if not watched():
+            os.environ.setdefault("TQDM_DISABLE", "1")  # what reads GGUF files draws bars of its own
         transformers = require("transformers", extra="hf", purpose="A causal language model")
         place = Path(folder)
         if not place.is_dir() or (gguf and not (place / gguf).is_file()):

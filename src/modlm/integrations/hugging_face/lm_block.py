@@ -72,6 +72,11 @@ class CausalLmBlock:
         assert self._lm is not None
         return self._lm
 
+    @property
+    def reads_documents(self) -> bool:
+        """Whether lines before are context."""
+        return self.reading.context == "document"
+
     def attach(self, lm: CausalLm) -> None:
         """Use this model from now on."""
         if lm.vocabulary != self.vocabulary or lm.features(self.reading) != self.features:
