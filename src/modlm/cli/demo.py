@@ -22,6 +22,9 @@ def demo(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder to write.")] = Path("demo"),
     threads: Threads = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite DIR even if it is no earlier demo.")] = False,
+    texts: Annotated[
+        Path | None, typer.Option("--texts", metavar="DIR", help="Only write the texts into this folder, to try more on.")
+    ] = None,
 ) -> None:
     """A tour of a few minutes on text that Python carries.
 
@@ -32,7 +35,11 @@ def demo(
     \b
     modlm demo
     modlm next demo/model "return true if"
+    modlm demo --texts texts
     """  # fmt: skip
+    if texts is not None:
+        print_texts(texts, overwrite=force)
+        return
     from modlm.cli.next_words import print_predictions
     from modlm.cli.training import notes_in_summary
     from modlm.experiments.demo import COLUMNS, SENTENCE, cells, run_demo
@@ -51,6 +58,19 @@ def demo(
         f"\n{output / 'report.html'}: the same with plots; {output / 'model'}: the best model ({result.seconds:.0f} s)"
     )
     print(f'Try: modlm next {output / "model"} "{result.predictions[0][0]}"')
+
+
+def print_texts(target: Path, *, overwrite: bool) -> None:
+    """Write the texts, and say how large they are."""
+    from modlm.experiments.demo import write_texts
+
+    sources = write_texts(target, overwrite=overwrite)
+    everything = sources["reference"] + sources["library"]
+    rows = [
+        [str(folder), *(f"{sum(len(sentence.split()) for sentence in part):,}" for part in (t.train, t.valid, t.test))]
+        for folder, t in ((target, everything), *((target / name, text) for name, text in sources.items()))
+    ]
+    print_table(["words in", "train.txt", "valid.txt", "test.txt"], rows)
 
 
 def print_explanation(steps: Sequence[Explanation]) -> None:

@@ -19,7 +19,7 @@ from modlm import __version__
 from modlm.errors import OutputError
 from modlm.experiments.charts import Bar, Point
 from modlm.experiments.demo_nets import HYBRID, NETS, nets_can_be_trained, trained_net
-from modlm.experiments.demo_text import DemoText, demo_sentences
+from modlm.experiments.demo_text import LIBRARY, REFERENCE, DemoText, demo_sentences, demo_sources
 from modlm.experiments.report import BarPlot, NextWord, Predictions, Report, ScatterPlot, Table, write_report
 from modlm.files import new_folder
 from modlm.model.folder import save
@@ -131,13 +131,23 @@ def is_demo(folder: Path) -> bool:
 
 def write_text(text: DemoText, folder: Path) -> dict[str, Path]:
     """The three parts as files, one sentence a line."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     paths = {}
     for part in ("train", "valid", "test"):
         paths[part] = folder / f"{part}.txt"
         sentences: tuple[str, ...] = getattr(text, part)
         paths[part].write_text("".join(f"{sentence}\n" for sentence in sentences), encoding="utf-8")
     return paths
+
+
+def write_texts(target: Path, *, overwrite: bool = False) -> dict[str, DemoText]:
+    """All of the demo's text as files in a folder, and each of its two sources in a folder of its own inside."""
+    with new_folder(target, overwrite=overwrite) as place:
+        texts = demo_sources()
+        write_text(texts[REFERENCE] + texts[LIBRARY], place)
+        for source, text in texts.items():
+            write_text(text, place / source)
+    return texts
 
 
 def warm_up() -> None:

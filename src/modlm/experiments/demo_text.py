@@ -3,7 +3,8 @@
 In: the language reference in `pydoc_data.topics`, and the docstrings and block comments of the standard library, taken
 from its sources without importing them. Out: sentences, lower-case, tokens apart by one space, without markup, code or
 repetitions. A whole document (a topic, a source file) goes to one part, chosen by a hash of its name: no part sees the
-documents of another, and a sentence of one part never stands in another.
+documents of another, and a sentence of one part never stands in another. The two sources differ in style, so they also
+serve as two domains.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from modlm.experiments.prose import sentences_of
 SKIPPED_FOLDERS = frozenset(
     "__phello__ dist-packages ensurepip idle_test idlelib pydoc_data site-packages test tests turtledemo".split()
 )
+REFERENCE, LIBRARY = "reference", "library"  # the two sources
+TOPICS = "topics/"  # what names of documents of the reference begin with
 SHARES = (90, 5, 5)  # percent of the documents for train, valid, test
 HAS_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -37,27 +40,39 @@ class DemoText:
     valid: tuple[str, ...]
     test: tuple[str, ...]
 
+    def __add__(self, other: DemoText) -> DemoText:
+        """The parts of both, one after the other."""
+        return DemoText(train=self.train + other.train, valid=self.valid + other.valid, test=self.test + other.test)
+
 
 def demo_sentences() -> DemoText:
     """The text of the running Python: the same on every call, slightly different between versions of Python."""
-    parts: tuple[list[str], list[str], list[str]] = ([], [], [])
+    texts = demo_sources()
+    return texts[REFERENCE] + texts[LIBRARY]
+
+
+def demo_sources() -> dict[str, DemoText]:
+    """The same by source: the language reference, and the docstrings and comments of the library."""
+    found: dict[str, tuple[list[str], list[str], list[str]]] = {REFERENCE: ([], [], []), LIBRARY: ([], [], [])}
     known: set[str] = set()
     for name, pieces in documents():
-        part = parts[_part_of(name)]
+        part = found[REFERENCE if name.startswith(TOPICS) else LIBRARY][_part_of(name)]
         for piece in pieces:
             for sentence in sentences_of(piece):
                 if sentence not in known:
                     known.add(sentence)
                     part.append(sentence)
-    train, valid, test = (tuple(part) for part in parts)
-    return DemoText(train=train, valid=valid, test=test)
+    return {
+        source: DemoText(train=tuple(train), valid=tuple(valid), test=tuple(test))
+        for source, (train, valid, test) in found.items()
+    }
 
 
 def documents() -> Iterator[tuple[str, list[str]]]:
     """Names and pieces of raw text: the topics by name, then the source files by path."""
     topics: dict[str, str] = importlib.import_module("pydoc_data.topics").topics
     for name in sorted(topics):
-        yield f"topics/{name}", [topics[name]]
+        yield f"{TOPICS}{name}", [topics[name]]
     root = Path(sysconfig.get_path("stdlib"))
     paths = [path.relative_to(root) for path in root.rglob("*.py")]
     paths = [path for path in paths if SKIPPED_FOLDERS.isdisjoint(path.parts)]

@@ -1,0 +1,49 @@
+"""The dated reports of benchmarks/reports as pages of the site.
+
+Pages name a report by its place in the repository, so that links work when the sources are read there; in the site the
+same links lead to pages under reports/, which are written here before a build and are not kept.
+"""
+
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+PLACE = "reports"
+INDEX = """# Measurements
+
+Dated reports, each with the machine, the versions and the command. Speed depends on the machine; ratios, side by side on
+the same one, travel better.
+
+```{toctree}
+:maxdepth: 1
+
+"""
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("config-inited", write_pages)
+    app.connect("source-read", lead_to_pages)
+    return {"parallel_read_safe": True}
+
+
+def write_pages(app: Sphinx, config: Config) -> None:
+    """docs/reports: a copy of each report, and a list of them."""
+    sources = sorted((Path(app.srcdir).parent / "benchmarks" / "reports").glob("*.md"))
+    target = Path(app.srcdir) / PLACE
+    target.mkdir(exist_ok=True)
+    pages = {path.name: path.read_text("utf-8").replace("../../docs/", "../") for path in sources}
+    names = "\n".join(path.stem for path in reversed(sources))
+    pages["index.md"] = f"{INDEX}{names}\n```\n"
+    for left_over in {path.name for path in target.glob("*.md")} - pages.keys():
+        (target / left_over).unlink()
+    for name, text in pages.items():
+        if not (target / name).is_file() or (target / name).read_text("utf-8") != text:
+            (target / name).write_text(text, "utf-8")
+
+
+def lead_to_pages(app: Sphinx, page: str, source: list[str]) -> None:
+    """Links to files outside docs/ become links to the pages that show them."""
+    source[0] = re.sub(r"\((?:\.\./)+benchmarks/reports/([\w.-]+\.md)\)", rf"(/{PLACE}/\1)", source[0])
+    source[0] = re.sub(r"\((?:\.\./)+benchmarks/reports/?\)", rf"(/{PLACE}/index.md)", source[0])

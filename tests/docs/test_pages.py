@@ -1,0 +1,48 @@
+"""Every block of the pages that say so runs, in order, and prints what the page shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import blocks_of
+from tests.docs.running import Runner
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if blocks_of(path))
+MUST_RUN = ["how-to/counts-without-text.md", "how-to/domain.md", "how-to/export.md", "how-to/python.md", "tutorial.md"]
+
+
+def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, quick: bool) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("MODLM_CACHE", str(folder / ".cache"))
+    monkeypatch.setenv("MODLM_THREADS", "1")  # what `--threads` sets in this process goes back when the page ends
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    runner = Runner(folder, quick=quick)
+    try:
+        for block in blocks_of(DOCS / page):
+            runner.run(block)
+    finally:
+        runner.close()
+    if runner.left_out:
+        pytest.skip(f"all but some blocks were run; {'; '.join(runner.left_out)}")
+
+
+def test_the_pages_that_teach_are_among_those_that_are_run() -> None:
+    assert set(MUST_RUN) <= set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.filterwarnings("ignore")  # a command on a terminal shows them once, and goes on
+def test_every_block_of_the_page_runs_and_prints_what_it_shows(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_page(page, tmp_path, monkeypatch, quick=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.filterwarnings("ignore")
+def test_the_page_runs_as_it_is_written(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page(page, tmp_path, monkeypatch, quick=False)
