@@ -27,7 +27,18 @@ from modlm.training.config_file import Table, preset_names
 
 FOLDER = "recipes/neubig2016"
 CORPORA, RUNS, PUBLISHED, RESULTS = "corpora.toml", "runs.toml", "published.toml", "results"
-ORDER = ("table1", "table2", "speed", "table3", "convergence", "low-frequency", "table4", "larger-data", "strong", "counts-now")
+ORDER = (
+    "table1",
+    "table2",
+    "speed",
+    "table3",
+    "convergence",
+    "low-frequency",
+    "table4",
+    "larger-data",
+    "strong",
+    "counts-now",
+)
 
 
 @dataclass(frozen=True, slots=True)
