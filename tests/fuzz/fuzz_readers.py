@@ -1,4 +1,4 @@
-"""Damaged files thrown at the readers of ARPA and count files: a result or a ModlmError may come out, nothing else.
+"""Damaged files thrown at the readers of ARPA, count and n-best files: a result or a ModlmError, and nothing else.
 
     python tests/fuzz/fuzz_readers.py arpa --seconds 600
     python tests/fuzz/fuzz_readers.py counts --atheris          (guided by coverage, if atheris is installed)
@@ -16,23 +16,31 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tests.formats.arpa_samples import VALID
+from tests.formats.nbest_samples import JSON_LINES, JSON_VARIANTS, KALDI_COLUMN, MOSES
 
 from modlm.errors import ModlmError
 from modlm.formats import read_arpa, read_counts
+from modlm.formats.nbest import read_nbest
 
 COUNTS = "the\t900\nof\t400\n<S>\t70\n</S>\t70\n<UNK>\t3\nthe of\t12\n<S> the\t9\nof the <UNK>\t2\na b c d\t1\nthe\t5\n"
 READERS: dict[str, tuple[Callable[[Path], object], bytes]] = {
     "arpa": (read_arpa, VALID.encode()),
     "counts": (read_counts, COUNTS.encode()),
+    "nbest-jsonl": (partial(read_nbest, form="jsonl"), JSON_LINES.encode()),
+    "nbest-flat": (read_nbest, JSON_VARIANTS["a line for each hypothesis"].encode()),
+    "nbest-kaldi": (partial(read_nbest, form="kaldi"), KALDI_COLUMN.encode()),
+    "nbest-moses": (partial(read_nbest, form="moses"), MOSES.encode()),
 }
 PIECES = [
     b"\\data\\\n", b"\\end\\\n", b"\\1-grams:\n", b"\\4-grams:\n", b"ngram 4=1\n", b"ngram 1=99999999999\n",
     b"ngram 2=-1\n", b"\t", b"\n", b" ", b"\r", b"\0", b"\x0b", b"\xff", b"\xc3", b"\xef\xbb\xbf",
     b"-99", b"nan", b"inf", b"1e999", b"-1e-400", b"0.1234567890123456789", b"9223372036854775807",
     b"9223372036854775808", b"<s>", b"</s>", b"<unk>", b"<S>", b"<UNK>", b"a", b"x" * 70_000, b"a " * 100,
+    b'{"utt": "u", "nbest": [', b'"score": NaN', b"[" * 3000, b'"\\ud800"', b" ||| ", b"tensor(-1)", b"u-1 ", b"null",
     b"-1\t" * 100, b"9" * 400, b"\n" * 3000, b"\x1f\x8b\x08", b"BZh91AY&SY", b"\xfd7zXZ\0",
 ]  # fmt: skip
 SLOW = 5.0  # seconds for one small file; compiling happens before the clock starts

@@ -28,6 +28,7 @@ from modlm.cli import (
     next_words,
     ngram,
     reproduce,
+    rescore,
     score,
     train,
     tune,
@@ -56,6 +57,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "interpolate": interpolate.interpolate,
     "convert": convert.convert,
     "inspect": inspect_path.inspect,
+    "rescore": rescore.rescore,
     "reproduce": reproduce.reproduce,
 }
 
