@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime
+import gc
 import json
 import os
 import re
@@ -224,6 +225,8 @@ def main(given: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         NgramLM.fit(train, order=5).save(Path(folder) / "model")
         asked.load_before = load_average()
+        gc.collect()
+        gc.freeze()  # so that clients do not stop to look through what training left behind
         with served(Path(folder) / "model", threads=asked.threads) as (process, host, port):
             out = asyncio.run(load(process, host, port, [line for line in lines if line.strip()], asked))
     report = page(out, asked)

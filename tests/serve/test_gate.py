@@ -235,3 +235,8 @@ def test_every_answer_keeps_browsers_on_the_safe_side(client: TestClient) -> Non
         assert "access-control-allow-origin" not in answer.headers
         assert "server" not in answer.headers
     assert client.get("/models").headers["cache-control"] == "no-store"
+
+
+def test_head_asks_for_the_headers_of_get(client: TestClient) -> None:
+    assert client.head("/health").headers["content-type"] == "application/json"
+    assert client.head("/score").status_code == 405

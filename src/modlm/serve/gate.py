@@ -116,6 +116,8 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # as GET; the server leaves out the body
+            scope = {**scope, "method": "GET"}
         answer = Answer(send)
         begun = time.perf_counter()
         self.metrics.in_flight += 1
