@@ -259,3 +259,32 @@ def test_windows_slide_over_a_sentence() -> None:
     ids = np.array([9, 2, 3], dtype=np.uint32)
     nothing = 0xFFFFFFFF
     assert sliding_windows(ids, 2).tolist() == [[nothing, nothing], [nothing, 9], [9, 2]]
+
+
+# Columns after a context, and sentences on their own
+
+
+def test_columns_times_weights_are_the_next_word_distribution(model: LanguageModel) -> None:
+    for context in ("", "a", "a b", "z", "c b a b"):
+        columns_JK, weights_K = model.columns_after(model.window(context))
+        assert columns_JK.shape == (len(model.vocabulary), len(model.column_names))
+        assert weights_K.sum() == pytest.approx(1, rel=1e-6)
+        assert columns_JK @ weights_K == pytest.approx(model.next_distribution(context), rel=1e-5, abs=1e-12)
+
+
+def test_a_column_with_weight_is_a_distribution(model: LanguageModel) -> None:
+    columns_JK, weights_K = model.columns_after(model.window("a b"))
+    assert columns_JK.sum(axis=0)[weights_K > 0] == pytest.approx(1, rel=1e-6)
+
+
+def test_explanations_name_the_columns_of_the_model(model: LanguageModel) -> None:
+    assert all(tuple(word.columns) == model.column_names for word in model.explain("a b"))
+
+
+def test_every_model_says_what_kind_it_is(model: LanguageModel) -> None:
+    assert model.described()["model"] in ("n-gram", "mixture")
+
+
+def test_sentences_on_their_own_have_the_scores_of_their_words(model: LanguageModel) -> None:
+    ids = np.concatenate([model.sentence_ids(sentence) for sentence in SENTENCES])
+    assert model.sentence_log_probs(ids) == pytest.approx(model.log_probs(ids))

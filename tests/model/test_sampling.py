@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from modlm.arrays import Floats
 from modlm.errors import ConfigError
 from modlm.model.ngram_lm import NgramLM
-from modlm.model.sampling import Sampling, adjusted
+from modlm.model.sampling import Sampling, adjusted, draws
 from modlm.text import UNKNOWN
 from small_texts import TEXTS, model_of
 
@@ -190,3 +190,14 @@ def test_a_sentence_ends_at_its_end_or_at_the_limit() -> None:
 def test_settings_out_of_range_are_refused(setting: str, value: float) -> None:
     with pytest.raises(ConfigError, match=f"{setting} must be"):
         Sampling(**{setting: value})  # type: ignore[arg-type]
+
+
+def test_draws_carry_the_models_own_probability_and_end_with_the_sentence(model: NgramLM) -> None:
+    sampling = Sampling(temperature=0.5, top_k=3, unknown=True)
+    drawn = list(draws(model, sampling, context="a", rng=np.random.default_rng(3)))
+    words = model.vocabulary.decode([draw.word for draw in drawn])
+    for place, draw in enumerate(drawn):
+        row = model.next_distribution(["a", *words[:place]])
+        assert draw.probability == pytest.approx(row[draw.word])
+    assert words[-1] == "</s>"
+    assert words[:-1] == list(model.generate(sampling, context="a", rng=np.random.default_rng(3)))

@@ -63,6 +63,23 @@ def test_columns_times_weights_are_the_probability(model: NeuralMixture) -> None
     assert np.allclose((probs_BK * weights_BK).sum(axis=1), whole, rtol=1e-5)
 
 
+def test_whole_columns_times_weights_are_the_next_word_distribution(model: NeuralMixture) -> None:
+    for context in ("", "a b c", "z a a a a"):
+        columns_JK, weights_K = model.columns_after(model.window(context))
+        assert columns_JK.shape == (len(model.vocabulary), len(model.column_names))
+        assert np.allclose(columns_JK.sum(axis=0), 1.0) and weights_K.sum() == pytest.approx(1, abs=1e-6)
+        assert np.allclose(columns_JK @ weights_K, model.next_distribution(context), atol=1e-7)
+
+
+def test_weights_are_the_same_however_many_are_in_memory_at_once(
+    model: NeuralMixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = ids_of(model, ["a b c d z z c b a a b"])
+    _, _, whole_TK = model.shares_along(ids)
+    monkeypatch.setattr("modlm.nets.neural_mixture.CELLS", 1)
+    assert np.allclose(model.shares_along(ids)[2], whole_TK, rtol=1e-5)
+
+
 def test_every_word_of_a_sentence_is_explained_by_the_whole_sentence_before(model: NeuralMixture) -> None:
     sentence = "a b z c a b"
     parts = model.explain(sentence)

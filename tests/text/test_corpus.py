@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modlm.errors import ConfigError, InputError, ModelFolderError, OutputError
-from modlm.text import Corpus, Vocabulary, encode_blocks
+from modlm.text import END, Corpus, Vocabulary, encode_blocks
+from modlm.text.encoding import encode_sentences
 
 
 @pytest.fixture
@@ -335,3 +336,21 @@ def test_ids_from_elsewhere_are_checked(abc):
     with pytest.raises(InputError, match="place 1"):
         Corpus.from_ids(np.array([5, 9, 1]), abc)
     assert len(Corpus.from_ids(np.array([], np.uint32), abc)) == 0
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), min_size=1, max_size=6))
+def test_sentences_in_memory_have_the_ids_of_their_words(sentences):
+    vocabulary = Vocabulary.from_words(["a", "b", "é"])
+    ids = encode_sentences(sentences, vocabulary)
+    lines = [[vocabulary.start, *vocabulary.encode(sentence), END] for sentence in sentences]
+    assert ids.tolist() == [word for line in lines for word in line]
+
+
+def test_a_boundary_among_sentences_in_memory_is_an_error_with_its_place(abc):
+    with pytest.raises(InputError, match="the sentences, line 2: <s>"):
+        encode_sentences(["a", "b <s>"], abc)
+
+
+def test_half_a_character_among_sentences_in_memory_is_an_error(abc):
+    with pytest.raises(InputError, match="not valid UTF-8"):
+        encode_sentences(["a", "\ud800"], abc)

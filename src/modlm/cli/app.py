@@ -30,6 +30,7 @@ from modlm.cli import (
     reproduce,
     rescore,
     score,
+    serve,
     train,
     tune,
 )
@@ -58,6 +59,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "convert": convert.convert,
     "inspect": inspect_path.inspect,
     "rescore": rescore.rescore,
+    "serve": serve.serve,
     "reproduce": reproduce.reproduce,
 }
 
@@ -110,6 +112,7 @@ def modlm(
     modlm train --text T --valid V -o run       train a net, interpolated n-grams, or a hybrid
     modlm eval model test.txt                   perplexity
     modlm next model "the company said"         the most probable next words, and why
+    modlm serve model                           all of it over HTTP, and a page to look into models
     """  # fmt: skip
 
 
@@ -131,7 +134,7 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
         try:
             result: Any = app(arguments, standalone_mode=False, prog_name="modlm")
         except (CommandInterruptedError, KeyboardInterrupt):
-            _say(f"modlm: {interrupted_message()}")
+            _say_interrupted()
             return INTERRUPTED
         except BrokenPipeError:
             _drop_output()
@@ -149,9 +152,15 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
             _say(f"modlm: {explain(error)}")
             return FAILED
     code = result if isinstance(result, int) else 0
-    if code == INTERRUPTED:  # before the command began
-        _say(f"modlm: {interrupted_message()}")
+    if code == INTERRUPTED:
+        _say_interrupted()
     return code
+
+
+def _say_interrupted() -> None:
+    message = interrupted_message()
+    if message:
+        _say(f"modlm: {message}")
 
 
 def _say(message: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,35 +53,13 @@ def describe_model(path: Path, verify: bool) -> About:
     """A model folder."""
     from modlm.cli.training import folder_bytes
     from modlm.model.folder import load
-    from modlm.model.mixture import Mixture
-    from modlm.model.ngram_lm import NgramLM
 
     place = path if (path / "model.json").is_file() else path / "model"
     model = load(place, verify="full" if verify else "fast")
     about: About = {"bytes": folder_bytes(place), **_vocabulary(model.vocabulary)}
-    if isinstance(model, NgramLM):
-        ngrams = [high - low for low, high in pairwise(model.compiled.levels[1:])]
-        about |= {"model": "n-gram", "order": model.order, "ngrams": ngrams}
-        about |= {"precision": str(model.compiled.dtype), "counts": model.counts is not None}
-        if model.counts is not None:
-            about |= {"edge": model.counts.edge, "sentences": model.counts.sentences}
-        if model.settings is not None:
-            about |= {
-                "smoothing": model.settings.smoothing,
-                "discounts": [list(row) for row in model.settings.discounts],
-                "extra": list(model.settings.extra),
-                "prune": list(model.settings.prune),
-                "prune_entropy": model.settings.prune_entropy,
-            }
-        about["notes"] = list(model.notes)
-    elif isinstance(model, Mixture):
-        blocks = [
-            {"name": name, "kind": block.kind, "columns": len(block.columns)} for name, block in model.blocks.items()
-        ]
-        about |= {"model": "mixture", "mixer": model.mixer.kind, "blocks": blocks}
-        weights = model.mixer.parts().settings.get("weights")
-        if weights:
-            about["weights"] = dict(zip(model.layout.names, weights, strict=True))
+    counts = getattr(model, "counts", None)
+    if counts is not None:
+        about |= {"edge": counts.edge, "sentences": counts.sentences}
     return about | model.described() | {"files": _files(place / "model.json")}
 
 

@@ -11,12 +11,14 @@ INTERRUPTED = 130
 
 _written: list[Path] = []
 _resume: list[tuple[str, Path]] = []
+_instead: list[str] = []
 
 
 def begin() -> None:
     """Nothing has been written yet."""
     _written.clear()
     _resume.clear()
+    _instead.clear()
 
 
 def wrote(path: Path) -> None:
@@ -29,8 +31,15 @@ def resumable(command: str, *, when: Path = Path()) -> None:
     _resume[:] = [(command, when)] if command else []
 
 
+def interrupted_as(message: str) -> None:
+    """Ctrl-C was the way to end this command: say this about it, or nothing."""
+    _instead[:] = [message]
+
+
 def interrupted_message() -> str:
     """What Ctrl-C leaves behind."""
+    if _instead:
+        return _instead[0]
     for command, file in _resume:
         if file.exists():
             return f"interrupted; go on with: {command}"

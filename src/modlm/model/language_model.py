@@ -89,7 +89,7 @@ class LanguageModel(abc.ABC):
     def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
         """Names of the columns, P_k (B, K) and lambda_k (B, K) for a word after each window; one column by default."""
         _, log_probs = self.advance(self.state_after(windows_BC), words_B)
-        return ("model",), np.exp(log_probs)[:, None], np.ones((len(words_B), 1))
+        return self.column_names, np.exp(log_probs)[:, None], np.ones((len(words_B), 1))
 
     def shares_along(self, ids: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
         """The same for every word of one sentence `<s> w … </s>` and its end."""
@@ -99,6 +99,16 @@ class LanguageModel(abc.ABC):
     def resident(self) -> LanguageModel:
         """The model as it answers fastest, with all of it in memory; itself, unless its kind knows better."""
         return self
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns that `shares` and `columns_after` speak of; one by default."""
+        return ("model",)
+
+    def columns_after(self, window_1C: Ids) -> tuple[AnyFloats, Floats]:
+        """Whole columns (J, K) after one window and their weights (K): their product is the next-word distribution."""
+        row: AnyFloats = self.distributions(self.state_after(window_1C))[0]
+        return row[:, None], np.ones(1)
 
     def described(self) -> dict[str, Any]:
         """Settings that are of interest to people, as far as its kind has any of its own."""
@@ -125,6 +135,10 @@ class LanguageModel(abc.ABC):
         with np.errstate(divide="ignore"):
             return np.log(self.word_probs(ids))
 
+    def sentence_log_probs(self, ids: Ids) -> Floats:
+        """The same with each sentence on its own, also where the model looks beyond sentences."""
+        return self.log_probs(ids)
+
     def along(self, texts: Iterable[Ids]) -> Iterator[tuple[Ids, Floats]]:
         """Stretches of one text with their `log_probs`; a model that looks beyond sentences carries on at each."""
         for ids in texts:
@@ -137,7 +151,7 @@ class LanguageModel(abc.ABC):
         if len(sentences) == 0:
             return np.zeros(0)
         corpus = Corpus.from_text(sentences, self.vocabulary)
-        return np.add.reduceat(self.log_probs(corpus.ids), corpus.starts[:-1])
+        return np.add.reduceat(self.sentence_log_probs(corpus.ids), corpus.starts[:-1])
 
     def perplexity(self, text: Any, *, encoding_errors: str = "strict") -> Perplexity:
         """Perplexity of a text (a path, sentences or a Corpus) with what it counted; `float()` of it is the number.

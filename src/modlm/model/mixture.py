@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,15 @@ class Mixture(WindowModel):
                 f"The mixer has {weights} weights for {len(self.layout)} columns ({', '.join(self.layout.names)})."
             )
         self.context_length = max(block.context_length for block in blocks.values())
+
+    def described(self) -> dict[str, Any]:
+        """Its mixer and blocks."""
+        blocks = [
+            {"name": name, "kind": block.kind, "columns": len(block.columns)} for name, block in self.blocks.items()
+        ]
+        about: dict[str, Any] = {"model": "mixture", "mixer": self.mixer.kind, "blocks": blocks}
+        weights = self.mixer.parts().settings.get("weights")
+        return about | ({"weights": dict(zip(self.layout.names, weights, strict=True))} if weights else {})
 
     def rows(self, ids: Ids) -> Rows:
         """The rows of D and the features along a text."""
@@ -72,6 +82,17 @@ class Mixture(WindowModel):
                 for (columns_BJK, _), span in zip(parts, self.layout.spans.values(), strict=True)
             )
         return out_BJ
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns of all blocks, in the order of D."""
+        return self.layout.names
+
+    def columns_after(self, window_1C: Ids) -> tuple[Floats, Floats]:
+        """D after one window, and lambda."""
+        parts = [block.after(trimmed(window_1C)) for block in self.blocks.values()]
+        weights_1K = self.mixer.weights(np.concatenate([features for _, features in parts], axis=1))
+        return np.concatenate([columns_1JK[0] for columns_1JK, _ in parts], axis=1), weights_1K[0]
 
     def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights for a word after each window."""

@@ -8,7 +8,7 @@ again and text can be added later.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -82,6 +82,16 @@ class NgramLM(LanguageModel):
     def order(self) -> int:
         """The highest order."""
         return self.compiled.order
+
+    def described(self) -> dict[str, Any]:
+        """Order, n-grams, and how they were estimated as far as that is known."""
+        about: dict[str, Any] = {"model": "n-gram", "order": self.order, "ngrams": list(self.compiled.sizes)}
+        about |= {"precision": str(self.compiled.dtype), "counts": self._counts is not None}
+        if self.settings is not None:
+            discounts = [list(row) for row in self.settings.discounts]
+            about |= asdict(self.settings) | {"discounts": discounts, "extra": list(self.settings.extra)}
+            about["prune"] = list(self.settings.prune)
+        return about | {"notes": list(self.notes)}
 
     @classmethod
     def fit(
@@ -193,25 +203,46 @@ class NgramLM(LanguageModel):
             )
         return self._mixture
 
+    @property
+    def decomposable(self) -> bool:
+        """Whether the compiled form still holds each order's own part; entropy pruning and ARPA files lose it."""
+        return self.settings is not None and not self.settings.prune_entropy
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The orders, and what unigrams fall back to if that is known."""
+        extra = self.settings.extra if self.settings is not None and self.decomposable else ()
+        return (*(f"{n}-gram" for n in range(1, self.order + 1)), *extra)
+
     def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights of a word after each window; a foreign model's are all on the longest n-gram found."""
-        states = self.state_after(windows_BC)
-        if self.settings is not None and not self.settings.prune_entropy:
+        return self.column_names, *self._columns(self.state_after(windows_BC), words_B)
+
+    def columns_after(self, window_1C: Ids) -> tuple[Floats, Floats]:
+        """Whole columns and their weights; a foreign model's n-th column has the words found first as n-grams."""
+        words_J = np.arange(len(self.vocabulary), dtype=np.uint32)
+        columns_JK, weights_JK = self._columns(np.repeat(self.state_after(window_1C), len(words_J)), words_J)
+        if self.decomposable:
+            return columns_JK, weights_JK[0]
+        mass_K = (columns_JK * weights_JK).sum(axis=0)
+        return columns_JK / np.where(mass_K > 0, mass_K, 1.0), mass_K
+
+    def _columns(self, states: Ints, words_B: Ids) -> tuple[Floats, Floats]:
+        if self.settings is not None and self.decomposable:
             return self._decomposed(states, words_B, self.settings.extra)
         _, nodes, probs = self.compiled.advance(states, words_B)
         orders = np.searchsorted(self.compiled.levels, nodes, side="right") - 2
         weights_BN = np.eye(self.order)[np.clip(orders, 0, self.order - 1)]
-        return tuple(f"{n}-gram" for n in range(1, self.order + 1)), weights_BN * probs[:, None], weights_BN
+        return weights_BN * probs[:, None], weights_BN
 
-    def _decomposed(self, states: Ints, words_B: Ids, extra: tuple[str, ...]) -> tuple[tuple[str, ...], Floats, Floats]:
+    def _decomposed(self, states: Ints, words_B: Ids, extra: tuple[str, ...]) -> tuple[Floats, Floats]:
         from modlm.model.decomposition import decomposed
 
         constants_EJ = np.array([CONSTANT_BLOCKS[name].distribution(len(self.vocabulary)) for name in extra])
         probs_BN, weights_BN, left_B = decomposed(self.compiled, states, words_B, constants_EJ.mean(axis=0))
-        names = (*(f"{n}-gram" for n in range(1, self.order + 1)), *extra)
         probs_BK = np.concatenate((probs_BN, constants_EJ[:, words_B].T), axis=1)
         rest_BE = np.repeat(left_B[:, None] / len(extra), len(extra), axis=1)
-        return names, probs_BK, np.concatenate((weights_BN, rest_BE), axis=1)
+        return probs_BK, np.concatenate((weights_BN, rest_BE), axis=1)
 
     # ---- queries -------------------------------------------------------------------------------------------------
 

@@ -66,14 +66,30 @@ def adjusted(probs_J: AnyFloats, sampling: Sampling) -> Floats:
     return probs
 
 
-def sample_words(model: LanguageModel, sampling: Sampling, *, context: str, rng: np.random.Generator) -> Iterator[str]:
-    """Words until the sentence ends or has `max_words`."""
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A word that was drawn, and its probability in the model itself, whatever the sampling made of it."""
+
+    word: int
+    probability: float
+
+
+def draws(model: LanguageModel, sampling: Sampling, *, context: str, rng: np.random.Generator) -> Iterator[Draw]:
+    """Draws until the sentence ends, its end included, or has `max_words`."""
     states = model.state_after(model.window(context))
     for _ in range(sampling.max_words):
-        probs = adjusted(model.distributions(states)[0], sampling)
+        row = model.distributions(states)[0]
+        probs = adjusted(row, sampling)
         word = int(np.searchsorted(np.cumsum(probs), rng.random(), side="right"))
         word = min(word, int(np.flatnonzero(probs)[-1]))
+        yield Draw(word, float(row[word]))
         if word == END:
             return
-        yield model.vocabulary.word(word)
         states, _ = model.advance(states, np.array([word], dtype=np.uint32))
+
+
+def sample_words(model: LanguageModel, sampling: Sampling, *, context: str, rng: np.random.Generator) -> Iterator[str]:
+    """Words until the sentence ends or has `max_words`."""
+    for draw in draws(model, sampling, context=context, rng=rng):
+        if draw.word != END:
+            yield model.vocabulary.word(draw.word)

@@ -7,7 +7,7 @@ one prediction: `<s>` is an input and `</s>` is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -29,6 +29,7 @@ from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 16  # positions whose rows are in memory, and whose sentences are sorted, at a time
 POSITIONS = 1 << 13  # positions that the net takes at once
+CELLS = 1 << 24  # weights of all columns, deltas among them, that are in memory at a time
 WINDOWS = 64  # contexts whose J by K columns are in memory at a time
 DELTA = "delta"
 
@@ -110,17 +111,12 @@ class NeuralMixture(LanguageModel):
                 state = self._score(ids[place], out[place], state, carried=self.document)
             yield ids, out
 
-    def score_batch(self, sentences: Sequence[str]) -> Floats:
-        """`score` of many sentences, each on its own."""
-        from modlm.text.corpus import Corpus
-
-        if len(sentences) == 0:
-            return np.zeros(0)
-        corpus = Corpus.from_text(sentences, self.vocabulary)
-        out = np.zeros(len(corpus.ids))
-        for place in stretches(corpus.ids, self.vocabulary.start, CHUNK):
-            self._score(corpus.ids[place], out[place], None, carried=False)
-        return np.add.reduceat(out, corpus.starts[:-1])
+    def sentence_log_probs(self, ids: Ids) -> Floats:
+        """log P of each word, each sentence on its own."""
+        out = np.zeros(len(ids))
+        for place in stretches(ids, self.vocabulary.start, CHUNK):
+            self._score(ids[place], out[place], None, carried=False)
+        return out
 
     @torch.inference_mode()
     def _score(self, ids: Ids, out: Floats, state: Tensor | None, *, carried: bool) -> Tensor | None:
@@ -203,12 +199,15 @@ class NeuralMixture(LanguageModel):
 
     def _weights(self, hidden_PH: Tensor, words_P: Ids) -> Floats:
         """lambda of the dense columns and of each word's delta column."""
-        log_weights_PK = self.net.log_weights(hidden_PH)
-        parts = [log_weights_PK[:, : self.net.dense]]
-        if self.delta:
-            known = np.minimum(words_P, len(self.vocabulary) - 1)  # `<s>` and NOTHING are asked for, but never counted
-            parts.append(log_weights_PK.gather(1, self.net.dense + self._tensor(known, torch.int64)[:, None]))
-        weights: Floats = torch.cat(parts, dim=1).double().exp().cpu().numpy()
+        known = np.minimum(words_P, len(self.vocabulary) - 1)  # `<s>` and NOTHING are asked for, but never counted
+        deltas_P = self.net.dense + self._tensor(known, torch.int64)
+        some = max(1, CELLS // (self.net.dense + self.delta * len(self.vocabulary)))
+        parts = list[Tensor]()
+        for hidden_BH, deltas_B in zip(torch.split(hidden_PH, some), torch.split(deltas_P, some), strict=True):
+            log_weights_BK = self.net.log_weights(hidden_BH)
+            own = [log_weights_BK.gather(1, deltas_B[:, None])] if self.delta else []
+            parts.append(torch.cat([log_weights_BK[:, : self.net.dense], *own], dim=1))
+        weights: Floats = torch.cat(parts).double().exp().cpu().numpy()
         return weights
 
     def _with_delta(self, probs_BD: Floats) -> Floats:
@@ -245,6 +244,21 @@ class NeuralMixture(LanguageModel):
     def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights for a word after each window; of the delta columns that of the word alone."""
         return self._shares(self.state_after(windows_BC), words_B)
+
+    @torch.inference_mode()
+    def columns_after(self, window_1C: Ids) -> tuple[AnyFloats, Floats]:
+        """D after one window, the delta columns joined into one: what the net alone would predict; and lambda."""
+        states = self.state_after(window_1C)
+        weights_K = self.net.log_weights(self._step(states)[0])[0].double().exp().cpu().numpy()
+        windows_1C, dense = trimmed(states["words"]), self.net.dense
+        columns = [np.ones((len(self.vocabulary), 0))]
+        columns += [block.after(windows_1C)[0][0] for block in self.blocks.values()]
+        if not self.delta:
+            return np.concatenate(columns, axis=1), weights_K
+        own_J = weights_K[dense:]
+        mass = own_J.sum()
+        columns.append((own_J / (mass if mass > 0 else 1.0))[:, None])
+        return np.concatenate(columns, axis=1), np.append(weights_K[:dense], mass)
 
     @torch.inference_mode()
     def distributions(self, states: States) -> AnyFloats:

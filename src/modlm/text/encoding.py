@@ -19,7 +19,7 @@ import numpy as np
 from modlm.arrays import Bytes, Ids, threads
 from modlm.errors import ConfigError, InputError
 from modlm.progress import progress, short
-from modlm.text.sources import BLOCK_BYTES, PADDING, Block, Files, Sentences, Text, source_of
+from modlm.text.sources import BLOCK_BYTES, PADDING, Block, Files, Sentences, Text, as_lines, source_of
 from modlm.text.vocabulary import Vocabulary
 from modlm.text.word_list import END_NAME, START_NAME, UNKNOWN_NAME
 
@@ -98,6 +98,18 @@ def encode_blocks(
     encoders = [VocabularyEncoder(vocabulary) for _ in range(threads(workers))]
     for block in encoded(source_of(text), encoders, rules, block_bytes=block_bytes):
         yield block.ids
+
+
+def encode_sentences(sentences: Sequence[str], vocabulary: Vocabulary) -> Ids:
+    """The ids of sentences in memory, `<s> w ... </s>` for each, in one go: for a few, where blocks would cost more."""
+    data = bytearray(as_lines(sentences))
+    size = len(data)
+    data.extend(bytes(PADDING))
+    block = Block(data, size, "the sentences", 0, True, size)
+    result = _Lane(0, VocabularyEncoder(vocabulary), TextRules()).run(block)
+    if isinstance(result, Fault):
+        raise InputError(result.message, path=block.source, line=result.line)
+    return result.ids
 
 
 def encoded(

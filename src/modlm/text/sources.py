@@ -96,7 +96,7 @@ class Sentences:
         items = iter(self.items)
         number = 0
         while batch := list(islice(items, SENTENCES)):
-            yield _as_lines(batch, number)
+            yield as_lines(batch, number)
             number += len(batch)
 
 
@@ -147,7 +147,7 @@ def _joined(item: object, number: int) -> str:
     )
 
 
-def _as_lines(batch: list[object], number: int) -> bytes:
+def as_lines(batch: Sequence[object], number: int = 0) -> bytes:
     """Sentences as lines, joined in one go where all are strings without line ends; `number` stood before them."""
     text = "\n".join(batch) if all(type(item) is str for item in batch) else None  # type: ignore[arg-type]
     if text is None or text.count("\n") >= len(batch):

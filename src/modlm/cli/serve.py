@@ -1,0 +1,93 @@
+"""`modlm serve`: models over HTTP, and a page to look into them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from modlm.cli.options import Threads
+from modlm.cli.outcome import INTERRUPTED, interrupted_as
+
+if TYPE_CHECKING:
+    from modlm.serve.library import Library
+
+PURPOSE = "modlm serve"
+
+
+def serve(
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL...", help="Model folders, run folders or ARPA files; NAME=PATH gives a name."),
+    ],
+    run: Annotated[
+        list[str] | None,
+        typer.Option("--run", metavar="DIR", help="A training run whose curves are shown; may be given again."),
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")] = 8765,
+    token: Annotated[
+        str,
+        typer.Option("--token", envvar="MODLM_TOKEN", show_default=False, help="Clients must send it as bearer token."),
+    ] = "",
+    max_words: Annotated[int, typer.Option("--max-words", min=1, help="Words that one request may hold.")] = 20_000,
+    max_body: Annotated[int, typer.Option("--max-body", min=1, help="Bytes that one request may have.")] = 4_000_000,
+    max_concurrent: Annotated[
+        int, typer.Option("--max-concurrent", min=1, help="Requests in work at once; more are turned away.")
+    ] = 128,
+    timeout: Annotated[float, typer.Option("--timeout", help="Seconds that one request may take.")] = 30.0,
+    threads: Threads = None,
+) -> None:
+    """Answer over HTTP, and show a page to look into models.
+
+    Open the printed address in a browser for the explorer; its /docs describes the HTTP interface. The server is for
+    this machine alone unless --host says otherwise; then give it a --token. Ctrl-C ends it.
+
+    \b
+    modlm serve model
+    modlm serve kn=models/kneser-ney wb=models/witten-bell --run runs/hybrid
+    curl localhost:8765/score -d '{"text": "the company said"}'
+    """  # fmt: skip
+    from modlm.errors import require
+
+    for package in ("fastapi", "uvicorn", "orjson"):
+        require(package, extra="serve", purpose=PURPOSE)
+    os.environ["MODLM_PROGRESS"] = "0"  # bars of many requests would fight for one terminal
+    from modlm.serve.app import make_app
+    from modlm.serve.gate import Access
+    from modlm.serve.library import open_library
+    from modlm.serve.limits import Limits
+    from modlm.serve.running import address_of, listen, run_server
+
+    limits = Limits(max_words=max_words, max_body=max_body, max_concurrent=max_concurrent, timeout=timeout)
+    access = Access(host=host, token=token)
+    library = open_library(models, run or [])
+    app = make_app(library, limits=limits, access=access)
+    listener = listen(host, port)
+    ready = partial(_announce, library, access_note(access.local, bool(token)), address_of(listener, host))
+    ended_by = run_server(app, listener, limits, on_ready=ready)
+    print("modlm: stopped", file=sys.stderr)
+    if ended_by == signal.SIGINT:
+        interrupted_as("")
+        raise typer.Exit(INTERRUPTED)
+
+
+def access_note(local: bool, token: bool) -> str:
+    """A warning for a server that everybody can ask."""
+    if local or token:
+        return ""
+    return (
+        "modlm: warning: whoever can reach this machine can ask this server. Give --token, or leave out --host to keep "
+        "it to this machine."
+    )
+
+
+def _announce(library: Library, warning: str, address: str) -> None:
+    if warning:
+        print(warning, file=sys.stderr)
+    names = ", ".join(library.models)
+    print(f"{address}  serves {names}; {address}/docs says how to ask it. Ctrl-C ends it.", flush=True)

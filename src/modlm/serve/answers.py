@@ -1,0 +1,326 @@
+"""What clients get: the shapes of all answers, for their documentation and for tests.
+
+Answers are made as plain data and written at once; these models are not on that way. Logarithms are natural. A
+logarithm of 0 and an infinite perplexity have no number in JSON: they are null, and `impossible` counts the words.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+LogProb = Annotated[float | None, Field(description="Natural logarithm of the probability; null if that is 0.")]
+Perplexity = Annotated[
+    float | None, Field(description="exp of the mean negative log-probability; null if infinite, or of nothing.")
+]
+Probability = Annotated[float, Field(ge=0)]
+Unknown = Annotated[int, Field(description="Words that are not in the vocabulary; each was scored as `<unk>`.")]
+Impossible = Annotated[int, Field(description="Words and ends of sentences that have probability 0.")]
+Weight = Annotated[float, Field(description="lambda_k(c), the column's weight in the mixture.")]
+Share = Annotated[float, Field(description="lambda_k P_k / P: how much of the probability the column gave.")]
+
+
+class AnswerPart(BaseModel):
+    """The base of all answers: exactly these fields."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ErrorBody(AnswerPart):
+    """What went wrong."""
+
+    code: Annotated[str, Field(description="For programs.", examples=["unknown_model"])]
+    message: Annotated[str, Field(description="What was found, the rule, the way out.")]
+
+
+class ErrorAnswer(AnswerPart):
+    """Every answer that is not a success has this form."""
+
+    error: ErrorBody
+
+
+class Totals(AnswerPart):
+    """Sums over a text."""
+
+    log_prob: LogProb
+    perplexity: Perplexity
+    perplexity_without_unknown: Perplexity
+    predictions: Annotated[int, Field(description="Words, and one end for each sentence.")]
+    unknown: Unknown
+    impossible: Impossible
+
+
+class WordScore(AnswerPart):
+    """One word, or the end of a sentence, `</s>`."""
+
+    word: str
+    log_prob: LogProb
+    known: bool
+
+
+class SentenceScore(AnswerPart):
+    """One sentence, its end included."""
+
+    log_prob: LogProb
+    perplexity: Perplexity
+    words: int
+    unknown: Unknown
+    impossible: Impossible
+    scores: Annotated[list[WordScore], Field(description="If `words` was asked for; the last is `</s>`.")] = []
+
+
+class ScoreAnswer(Totals):
+    """Scores of sentences, each on its own, and of all together."""
+
+    model: str
+    sentences: list[SentenceScore]
+
+
+class ExplainedWord(AnswerPart):
+    """P(w | c) = sum over columns of weight times column. The lists are in the order of the answer's `columns`."""
+
+    word: str
+    known: bool
+    probability: Probability
+    columns: Annotated[list[float], Field(description="P_k(w | c).")]
+    weights: Annotated[
+        list[float], Field(description="lambda_k(c); they sum to 1, but for the delta columns of others.")
+    ]
+    shares: Annotated[list[float], Field(description="lambda_k P_k / P; they sum to 1.")]
+
+
+class ExplainedSentence(AnswerPart):
+    """The words of a sentence and its end."""
+
+    words: list[ExplainedWord]
+    log_prob: LogProb
+    perplexity: Perplexity
+    unknown: Unknown
+
+
+class ExplainAnswer(Totals):
+    """A text, word by word and column by column."""
+
+    model: str
+    columns: Annotated[list[str], Field(description="The columns' names, in the order of all lists below.")]
+    sentences: list[ExplainedSentence]
+
+
+class WhyColumn(AnswerPart):
+    """One column. Those of n-gram blocks have an order and what was counted; null is what a model does not know."""
+
+    column: str
+    probability: Annotated[Probability, Field(description="P_k(w | c).")]
+    weight: Weight
+    share: Share
+    order: int = 0
+    context: Annotated[list[str], Field(description="The words that this order looks at, farthest first.")] = []
+    seen: Annotated[bool, Field(description="Whether that context was seen; if not, the column is uniform.")] = False
+    total: Annotated[float | None, Field(description="c(context).")] = None
+    followers: Annotated[int | None, Field(description="u(context): different words after it.")] = None
+    kept: Annotated[float | None, Field(description="What discounting left of the total.")] = None
+    fallback: Annotated[
+        float | None, Field(description="alpha(context): what the smoothing passes on to the next shorter context.")
+    ] = None
+    count: Annotated[int | None, Field(description="c(context word), counted as the total is.")] = None
+    counted: Annotated[
+        str | None, Field(description="`occurrences`, or `continuations`: different words before (Kneser-Ney).")
+    ] = None
+    occurrences: Annotated[int | None, Field(description="How often the n-gram occurs in the training text.")] = None
+
+
+class WhyBlock(AnswerPart):
+    """Neighbouring columns that belong together."""
+
+    name: str
+    kind: Annotated[str, Field(description="ngram, model, uniform, unknown, or delta: the net's own.")]
+    weight: Weight
+    share: Share
+    columns: list[WhyColumn]
+    smoothing: str | None = None
+    note: Annotated[str, Field(description="What is not known about this block, and why.")] = ""
+    inside: Annotated[WhyInside | None, Field(description="If the block is a whole model: what it says itself.")] = None
+
+
+class WhyInside(AnswerPart):
+    """A probability and the blocks that it comes from."""
+
+    context: Annotated[list[str], Field(description="The words that the model looks at, `<s>` for the start.")]
+    probability: Probability
+    dense_mass: Annotated[
+        float | None, Field(description="The weight of all columns but the net's own; null if there is no such net.")
+    ]
+    blocks: list[WhyBlock]
+
+
+class WhyAnswer(WhyInside):
+    """Why a word has its probability."""
+
+    model: str
+    word: str
+    known: bool
+
+
+class NextWord(AnswerPart):
+    """A possible next word."""
+
+    word: str
+    probability: Probability
+    shares: Annotated[dict[str, float], Field(description="By column; they sum to 1.")]
+
+
+class ColumnWord(AnswerPart):
+    """A word under one column."""
+
+    word: str
+    probability: Probability
+
+
+class ColumnWords(AnswerPart):
+    """What one column would predict by itself."""
+
+    weight: Weight
+    words: list[ColumnWord]
+
+
+class NextAnswer(AnswerPart):
+    """The most probable next words, of the mixture and of each column."""
+
+    model: str
+    words: list[NextWord]
+    columns: Annotated[dict[str, ColumnWords], Field(description="If `by_column` was asked for.")] = {}
+
+
+class GenerateAnswer(AnswerPart):
+    """Words that were drawn; the probabilities are the model's own, before temperature and cuts."""
+
+    model: str
+    words: list[ColumnWord]
+    text: Annotated[str, Field(description="The context and the words.")]
+    reason: Annotated[str, Field(description="Why it ended: end, max_words, timeout or shutdown.")]
+
+
+class ComparedWord(AnswerPart):
+    """One word under all models, in the order of the answer's `models`."""
+
+    word: str
+    log_probs: list[float | None]
+    known: list[bool]
+
+
+class ComparedSums(AnswerPart):
+    """One sentence under one model."""
+
+    log_prob: LogProb
+    perplexity: Perplexity
+    unknown: Unknown
+
+
+class ComparedSentence(AnswerPart):
+    """One sentence under all models."""
+
+    words: list[ComparedWord]
+    models: list[ComparedSums]
+
+
+class ComparedModel(Totals):
+    """The whole text under one model."""
+
+    model: str
+
+
+class Change(AnswerPart):
+    """What a word, over all its occurrences, gained (above 0) or lost under the second model."""
+
+    word: str
+    occurrences: int
+    bits: float
+
+
+class CompareAnswer(AnswerPart):
+    """A text under several models."""
+
+    models: list[ComparedModel]
+    sentences: list[ComparedSentence]
+    gained: list[Change]
+    lost: list[Change]
+
+
+class RescoredHypothesis(AnswerPart):
+    """A hypothesis, in the place where it was sent."""
+
+    log_prob: LogProb
+    score: Annotated[
+        float | None, Field(description="score + lm_weight log_prob + word_penalty words; null: -infinity.")
+    ]
+    words: int
+
+
+class RescoredList(AnswerPart):
+    """One n-best list."""
+
+    best: Annotated[int, Field(description="The place of the best hypothesis, from 0.")]
+    text: Annotated[str, Field(description="The best hypothesis.")]
+    order: Annotated[list[int], Field(description="All places, the best first; equal scores keep their order.")]
+    hyps: list[RescoredHypothesis]
+
+
+class RescoreAnswer(AnswerPart):
+    """N-best lists in a new order."""
+
+    model: str
+    lists: list[RescoredList]
+
+
+class ModelEntry(AnswerPart):
+    """A model that is served."""
+
+    name: str
+    kind: Annotated[str, Field(description="n-gram, mixture, neural, interpolated or hybrid.")]
+    vocab_size: int
+    context_length: Annotated[int | None, Field(description="Words that a prediction looks at; null: the sentence.")]
+    columns: list[str]
+    described: Annotated[dict[str, Any], Field(description="Its settings, as `modlm inspect` shows them.")]
+
+
+class RunEntry(AnswerPart):
+    """A training run that is watched."""
+
+    name: str
+    finished: bool
+
+
+class RunsAnswer(AnswerPart):
+    """The runs given with --run."""
+
+    runs: list[RunEntry]
+
+
+class ModelsAnswer(RunsAnswer):
+    """All that is served."""
+
+    models: list[ModelEntry]
+    version: str
+    limits: dict[str, float]
+
+
+class RunAnswer(RunEntry):
+    """Lines of a journal."""
+
+    after: Annotated[
+        int, Field(description="The number of the first line here; 0 if the journal is shorter than asked.")
+    ]
+    next: Annotated[int, Field(description="What `after` should be the next time.")]
+    lines: Annotated[list[dict[str, Any]], Field(description="One object for each evaluation of the run.")]
+
+
+class HealthAnswer(AnswerPart):
+    """The server is up."""
+
+    status: str
+    version: str
+    uptime: Annotated[float, Field(description="Seconds since the start.")]
+
+
+WhyBlock.model_rebuild()

@@ -1,0 +1,252 @@
+"""What every request passes before it reaches an endpoint, and every answer on its way back.
+
+On the way in: may this client ask (host, origin, token), is there room, is the body whole and not too large. On the way
+back: headers that keep browsers on the safe side, an answer in our form whatever went wrong, and the counters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from modlm.serve.limits import Limits
+from modlm.serve.metrics import Metrics
+from modlm.serve.refusals import RefusedError, too_large
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = dict[bytes, bytes]
+
+log = logging.getLogger("modlm")
+
+SAFE_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+]
+OPEN_PATHS = ("/health", "/docs", "/openapi.json", "/")  # need no token: they hold nothing of the models
+FORM = b"application/x-www-form-urlencoded"  # what curl -d says of JSON
+DRAINED = 4  # times the largest body that is read and thrown away, so that the client sees why it was refused
+DRAIN_SECONDS = 2.0
+INTERNAL = "The server failed at this. That is a fault of modlm, not of the request; the server's log says where."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Who may ask."""
+
+    host: str = "127.0.0.1"
+    """The address that is listened on."""
+    token: str = ""
+    """What clients must send as `Authorization: Bearer …`; nothing for everybody."""
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return is_loopback(self.host)
+
+    def check(self, path: str, headers: Headers) -> None:
+        """Refuse other names for this machine, pages of other sites, and whoever lacks the token."""
+        name = host_of(headers.get(b"host", b"").decode("latin-1"))
+        if self.local and name and not (is_loopback(name) or name == self.host.lower()):
+            raise RefusedError(
+                403, "wrong_host", f"The request is for the host {name[:100]!r}, but this server answers as localhost "
+                f"only. Ask http://localhost, or start it with --host.",
+            )  # fmt: skip
+        origin, host = headers.get(b"origin"), headers.get(b"host", b"")
+        if origin is not None and origin.lower() not in (b"http://" + host.lower(), b"https://" + host.lower()):
+            raise RefusedError(
+                403, "wrong_origin", "The request comes from a page of another site. Pages of other sites may not ask "
+                "this server.",
+            )  # fmt: skip
+        if self.token and not (path in OPEN_PATHS or path.startswith("/static/")):
+            given = headers.get(b"authorization", b"")
+            scheme, _, token = given.partition(b" ")
+            same = hmac.compare_digest(token.strip(), self.token.encode())
+            if scheme.lower() != b"bearer" or not same:
+                raise RefusedError(
+                    401, "no_token" if not given else "wrong_token", "This server wants a token. Send the one it was "
+                    "started with in the header Authorization: Bearer TOKEN.",
+                )  # fmt: skip
+
+
+@lru_cache(256)
+def is_loopback(host: str) -> bool:
+    """Whether a name or address is this machine seen from itself."""
+    if host.lower() == "localhost" or host.lower().endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@lru_cache(256)
+def host_of(value: str) -> str:
+    """A Host header without its port."""
+    try:
+        return (urlsplit(f"//{value}").hostname or "").lower()
+    except ValueError:
+        return value
+
+
+class Gate:
+    """The ASGI middleware around all endpoints."""
+
+    def __init__(self, app: App, *, access: Access, limits: Limits, metrics: Metrics) -> None:
+        self.app, self.access, self.limits, self.metrics = app, access, limits, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or the events of the server's life, which pass."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        if scope["method"] == "HEAD":  # as GET; the server leaves out the body
+            scope = {**scope, "method": "GET"}
+        answer = Answer(send)
+        begun = time.perf_counter()
+        self.metrics.in_flight += 1
+        try:
+            await self._answer(scope, receive, answer)
+        finally:
+            self.metrics.in_flight -= 1
+            route = getattr(scope.get("route"), "path", "other")
+            self.metrics.answered(route, answer.status, time.perf_counter() - begun)
+
+    async def _answer(self, scope: Scope, receive: Receive, answer: Answer) -> None:
+        try:
+            headers: Headers = dict(scope["headers"])
+            self.access.check(scope["path"], headers)
+            if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
+                self._check_room()
+                receive = await self._with_body(scope, headers, receive)
+            async with asyncio.timeout(self.limits.timeout) as clock:
+                answer.on_start = lambda: clock.reschedule(None)
+                await self.app(scope, receive, answer.send)
+        except RefusedError as refusal:
+            await answer.refuse(refusal)
+        except TimeoutError:
+            await answer.refuse(too_slow(self.limits.timeout))
+        except ClientGoneError:
+            answer.status = 499
+        except Exception:
+            log.exception("internal error while answering %s %s", scope["method"], scope["path"])
+            await answer.refuse(RefusedError(500, "internal", INTERNAL))
+
+    def _check_room(self) -> None:
+        if self.metrics.in_flight > self.limits.max_concurrent:
+            raise RefusedError(
+                503, "busy", f"{self.limits.max_concurrent} requests are in work already, and no more are taken at "
+                f"once. Try again in a second.", retry_after=1,
+            )  # fmt: skip
+
+    async def _with_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
+        """The whole body read, and a `receive` that gives it and then whatever comes."""
+        kind = headers.get(b"content-type", FORM).partition(b";")[0].strip().lower()
+        if kind == FORM:
+            scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"content-type"]
+            scope["headers"].append((b"content-type", b"application/json"))
+        elif kind != b"application/json":
+            raise RefusedError(
+                415, "not_json", f"The body is {kind.decode('latin-1')[:60]!r}, but requests are JSON. "
+                f"Send it with Content-Type: application/json.",
+            )  # fmt: skip
+        try:
+            async with asyncio.timeout(self.limits.timeout):
+                body = await self._body(headers, receive)
+        except TimeoutError:
+            raise RefusedError(
+                408, "slow_request", f"The body did not arrive within {self.limits.timeout:g} seconds. Send it faster."
+            ) from None
+        waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> Message:
+            return waiting.pop() if waiting else await receive()
+
+        return replay
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        length = headers.get(b"content-length", b"0")
+        too_long = length.isdigit() and int(length) > self.limits.max_body
+        pieces, size = list[bytes](), 0
+        drain_until = time.monotonic() + DRAIN_SECONDS
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGoneError
+            piece: bytes = message.get("body", b"")
+            size += len(piece)
+            too_long = too_long or size > self.limits.max_body
+            if not too_long:
+                pieces.append(piece)
+            elif size > DRAINED * self.limits.max_body or time.monotonic() > drain_until:
+                break
+            if not message.get("more_body", False):
+                break
+        if too_long:
+            raise too_large(
+                "body_too_large",
+                f"The body has more than {self.limits.max_body:,} bytes, which is the limit here. Send less at once.",
+            )
+        return b"".join(pieces)
+
+
+def too_slow(seconds: float) -> RefusedError:
+    """Work that took too long."""
+    return RefusedError(
+        504,
+        "timeout",
+        f"There was no answer within {seconds:g} seconds. Ask for less at once, or start the server with a longer "
+        f"--timeout.",
+    )
+
+
+class ClientGoneError(Exception):
+    """The client closed the connection before its request was whole."""
+
+
+class Answer:
+    """The way back to the client; knows whether it has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0
+        self.on_start: Callable[[], None] = lambda: None
+
+    async def send(self, message: Message) -> None:
+        """Pass a message on, with the headers that every answer has."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.on_start()
+            present = {name for name, _ in message["headers"]}
+            more = SAFE_HEADERS if b"cache-control" in present else [*SAFE_HEADERS, (b"cache-control", b"no-store")]
+            message["headers"] = [*message["headers"], *more]
+        await self._send(message)
+
+    async def refuse(self, refusal: RefusedError) -> None:
+        """Send a refusal, if nothing else was begun."""
+        if self.status:
+            return
+        self.on_start = lambda: None  # the clock has stopped
+        body = orjson.dumps(refusal.body)
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(body))} | refusal.headers
+        if refusal.status in (408, 413):
+            headers["Connection"] = "close"  # the rest of the body is not read
+        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        await self.send({"type": "http.response.start", "status": refusal.status, "headers": raw})
+        await self.send({"type": "http.response.body", "body": body})

@@ -1,0 +1,50 @@
+"""`/generate`: words drawn one after the other, a few at a time so that they can be sent as they come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from modlm.model.sampling import Draw, Sampling, draws
+from modlm.serve.library import Served
+from modlm.text.vocabulary import END
+
+PORTION = 0.02  # seconds of drawing after which the words are handed over
+
+
+@dataclass
+class Generation:
+    """A sentence that is being drawn; `portion` runs in a thread and may be called until it says that it has ended."""
+
+    served: Served
+    sampling: Sampling
+    drawn: Iterator[Draw]
+    words: int = 0
+    reason: str = ""
+    """Why it ended: `end` of the sentence or `max_words`; empty while it goes on."""
+
+    @classmethod
+    def begin(cls, served: Served, sampling: Sampling, *, context: str, seed: int | None) -> Generation:
+        """Before the first word."""
+        rng = np.random.default_rng(seed)
+        return cls(served, sampling, draws(served.model, sampling, context=context, rng=rng))
+
+    def portion(self, seconds: float = PORTION) -> list[dict[str, Any]]:
+        """The next words, as many as are drawn in this time, at least one if there is one."""
+        until, found = time.monotonic() + seconds, list[dict[str, Any]]()
+        for draw in self.drawn:
+            if draw.word == END:
+                self.reason = "end"
+                return found
+            self.words += 1
+            found.append({"word": self.served.model.vocabulary.word(draw.word), "probability": draw.probability})
+            if self.words == self.sampling.max_words:
+                break
+            if time.monotonic() > until:
+                return found
+        self.reason = "max_words"
+        return found

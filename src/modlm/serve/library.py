@@ -1,0 +1,132 @@
+"""The models and training runs that a server has, by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from modlm.blocks.block import UNLIMITED
+from modlm.errors import ConfigError, InputError, nearest
+from modlm.model.language_model import LanguageModel
+from modlm.serve.refusals import RefusedError
+from modlm.serve.runs import Run
+from modlm.text.encoding import encode_sentences
+from modlm.training.journal import JOURNAL
+from modlm.training.run_folder import MODEL
+
+GIVEN_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.@+-]*)=(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model under the name that requests use."""
+
+    name: str
+    model: LanguageModel
+
+    def described(self) -> dict[str, Any]:
+        """The entry of `/models`."""
+        length = self.model.context_length
+        about = {"model": type(self.model).__name__, **self.model.described()}
+        return {
+            "name": self.name,
+            "kind": about["model"],
+            "vocab_size": len(self.model.vocabulary),
+            "context_length": length if length < UNLIMITED else None,
+            "columns": list(self.model.column_names),
+            "described": about,
+        }
+
+
+class Library:
+    """Models in the order in which they were given, and runs."""
+
+    def __init__(self, models: Mapping[str, LanguageModel], runs: Mapping[str, Path] | None = None) -> None:
+        if not models:
+            raise ConfigError("There is no model to serve. Give at least one.")
+        self.models = {name: Served(name, model) for name, model in models.items()}
+        self.runs = {name: Run(name, folder) for name, folder in (runs or {}).items()}
+
+    @property
+    def first(self) -> Served:
+        """The model of requests that name none."""
+        return next(iter(self.models.values()))
+
+    def model(self, name: str | None) -> Served:
+        """The model that a request names."""
+        if name is None:
+            return self.first
+        found = self.models.get(name)
+        if found is None:
+            raise RefusedError(
+                404, "unknown_model", f"There is no model {name[:100]!r} here.{nearest(name[:100], self.models)} "
+                f"GET /models lists them; without a name the first is asked.",
+            )  # fmt: skip
+        return found
+
+    def run(self, name: str) -> Run:
+        """The run that a request names."""
+        found = self.runs.get(name)
+        if found is None:
+            raise RefusedError(
+                404, "unknown_run", f"There is no run {name[:100]!r} here.{nearest(name[:100], self.runs)} "
+                f"GET /runs lists them; runs are given with --run when the server is started.",
+            )  # fmt: skip
+        return found
+
+
+def named_paths(given: Sequence[str]) -> dict[str, Path]:
+    """Paths by unique names: NAME=PATH says it, else the folder's name, with numbers where it would be there twice."""
+    named: dict[str, Path] = {}
+    for argument in given:
+        name, path = split_name(argument)
+        if name in named and GIVEN_NAME.fullmatch(argument) and not Path(argument).exists():
+            raise ConfigError(f"The name {name} is given twice. Give every model a name of its own.")
+        named[_unique(name, named)] = path
+    return named
+
+
+def split_name(argument: str) -> tuple[str, Path]:
+    """The name and path of NAME=PATH, or of a bare path; a path that is there is never cut."""
+    given = GIVEN_NAME.fullmatch(argument)
+    if given and not Path(argument).exists():
+        return given[1], Path(given[2])
+    return name_of(Path(argument)), Path(argument)
+
+
+def name_of(path: Path) -> str:
+    """The folder's name, the run's for a model in its run folder; an ARPA file's without endings."""
+    place = path.resolve()
+    if place.name == MODEL and (place.parent / JOURNAL).is_file():
+        place = place.parent
+    name = re.sub(r"(\.(arpa|lm|gz|bz2|xz|zst))+$", "", place.name) if path.is_file() else place.name
+    return re.sub(r"[^\w.@+-]+", "-", name).strip("-") or "model"
+
+
+def _unique(name: str, taken: Mapping[str, object]) -> str:
+    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
+    return name if name not in taken else next(other for other in numbered if other not in taken)
+
+
+def open_library(models: Sequence[str], runs: Sequence[str]) -> Library:
+    """Load everything that is to be served; the first thing that is wrong is an error."""
+    from modlm.model.folder import load
+
+    folders = named_paths(runs)
+    for folder in folders.values():
+        if not folder.is_dir():
+            raise InputError("there is no such run folder. Give what `modlm train -o` wrote.", path=folder)
+    library = Library({name: load(path) for name, path in named_paths(models).items()}, folders)
+    for served in library.models.values():
+        warm_up(served.model)
+    return library
+
+
+def warm_up(model: LanguageModel) -> None:
+    """Ask once, so that the first client does not wait for kernels to be loaded."""
+    model.sentence_log_probs(encode_sentences(["a"], model.vocabulary))
+    model.next_words("", 1)
+    model.columns_after(model.window(""))

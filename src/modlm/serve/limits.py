@@ -1,0 +1,40 @@
+"""What a server takes on: sizes of requests, how many at once, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from modlm.errors import ConfigError
+
+MOST_NEXT = 1000  # next words that one request may ask for
+MOST_CONTEXT = 2000  # words before a prediction
+MOST_MODELS = 16  # compared in one request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of one server; every one is answered with a 4xx or 503 that names it."""
+
+    max_words: int = 20_000
+    """Words of all sentences of a request."""
+    max_sentences: int = 4096
+    """Sentences of a request."""
+    max_new_words: int = 1000
+    """Words that one request may have generated."""
+    max_body: int = 4_000_000
+    """Bytes of a request's body."""
+    max_concurrent: int = 128
+    """Requests in work or waiting; more are turned away with 503."""
+    timeout: float = 30.0
+    """Seconds until an answer begins, and that a stream of generated words may last."""
+    grace: float = 10.0
+    """Seconds that requests in flight get to end when the server is stopped."""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not value > 0 or value == float("inf"):
+                raise ConfigError(f"{name} must be above 0, but is {value}.")
+
+    def as_dict(self) -> dict[str, float]:
+        """What `/models` tells clients."""
+        return asdict(self) | {"max_next": MOST_NEXT, "max_context": MOST_CONTEXT, "max_models": MOST_MODELS}

@@ -1,0 +1,182 @@
+// Two or more models on the same text: perplexities side by side, the word that is looked at, the words that moved most.
+
+import { h } from "./dom.js";
+import { END, bitsOf, decimals, differenceClass, nameOf, percent, perplexityOf, signed } from "./format.js";
+
+const MOVERS = 12;
+
+export class CompareView {
+  #app;
+  #choice = h("fieldset", { class: "choices" });
+  #table = h("div", { class: "scroller" });
+  #word = h("section", { class: "card", "aria-label": "Word", "aria-live": "polite" });
+  #gained = h("div");
+  #lost = h("div");
+
+  constructor(app) {
+    this.#app = app;
+    this.card = h(
+      "section",
+      { class: "card", "aria-labelledby": "compare-title" },
+      h("div", { class: "card-head" }, h("h2", { id: "compare-title" }, "Models on this text")),
+      h("div", { class: "card-body stack" }, this.#choice, this.#table),
+    );
+    this.movers = h("div", { class: "two" }, this.#moversCard("Gained most", this.#gained), this.#moversCard("Lost most", this.#lost));
+  }
+
+  /** The models to compare, the first being what the others are measured against. */
+  get chosen() {
+    const names = this.#app.models.map(({ name }) => name);
+    const { models } = this.#app.values;
+    const wanted = models.length ? models : [this.#app.model, ...names.filter((name) => name !== this.#app.model)].slice(0, 2);
+    return wanted.length > 1 ? this.#pairFirst(wanted) : wanted;
+  }
+
+  /** The editor shows the difference between the first two: put the one that is looked at second. */
+  #pairFirst(names) {
+    const { against } = this.#app.values;
+    if (!against || against === names[0] || !names.includes(against)) return names;
+    return [names[0], against, ...names.slice(1).filter((name) => name !== against)];
+  }
+
+  enter() {
+    if (this.#app.models.length < 2) {
+      this.#app.panel.replaceChildren(this.#alone());
+      return;
+    }
+    this.#app.panel.replaceChildren(this.card, this.#word);
+    this.#app.wide.replaceChildren(this.movers);
+    this.#choices();
+  }
+
+  update(what) {
+    if (this.#app.models.length < 2) return;
+    if (what === "model") this.#choices();
+    if (what === "model" || what === "scored" || what === "text") this.#numbers();
+    if (what === "word" || what === "scored") this.#showWord();
+  }
+
+  #alone() {
+    return h(
+      "section",
+      { class: "card" },
+      h("div", { class: "card-head" }, h("h2", {}, "Only one model is loaded")),
+      h("div", { class: "card-body stack" }, h("p", {}, "Start the server with two or more to see, word by word, which of them expects a text better:"), h("pre", {}, h("code", {}, "modlm serve ngram/ hybrid/")), h("p", { class: "soft" }, "Models with different vocabularies can be compared too, but an unknown word is easier to predict the fewer words a model knows.")),
+    );
+  }
+
+  #choices() {
+    const chosen = this.chosen;
+    const toggle = (name, on) => {
+      const names = on ? [...chosen, name] : chosen.filter((own) => own !== name);
+      if (names.length) this.#app.state.set({ models: names, against: "" });
+      this.#choices();
+    };
+    this.#choice.replaceChildren(
+      h("legend", { class: "hidden" }, "Models to compare"),
+      ...this.#app.models.map(({ name }) =>
+        h("label", { class: "switch" }, h("input", { type: "checkbox", checked: chosen.includes(name), on: { change: ({ target }) => toggle(name, target.checked) } }), h("span", {}, name)),
+      ),
+    );
+  }
+
+  /** Sums over the sentences that all chosen models have scored. */
+  #totals() {
+    const chosen = this.chosen;
+    const totals = chosen.map((name) => ({ name, logProb: 0, predictions: 0 }));
+    const moved = [];
+    this.#app.editor.lines.forEach((line, at) => {
+      const known = chosen.map((name) => this.#app.scores.of(name, line.text));
+      if (!line.words.length || line.refused || known.some((own) => !own?.words)) return;
+      known.forEach((own, model) => {
+        totals[model].logProb += own.logProb;
+        totals[model].predictions += own.words.length;
+      });
+      if (known.length < 2) return;
+      known[0].words.forEach((word, index) => {
+        const bits = bitsOf(word.log_prob) - bitsOf(known[1].words[index].log_prob);
+        if (!Number.isNaN(bits)) moved.push({ line: at, index, bits });
+      });
+    });
+    return { totals, moved };
+  }
+
+  #numbers() {
+    const { totals, moved } = this.#totals();
+    const first = totals[0];
+    const rows = totals.map(({ name, logProb, predictions }, at) => {
+      const bits = (logProb - first.logProb) / predictions / Math.LN2;
+      const looked = at === 1;
+      const pick = h("button", { type: "button", class: "link", title: "Show its differences in the text", on: { click: () => this.#app.state.set({ against: name }) } }, name);
+      return h(
+        "tr",
+        { class: looked ? "looked" : null },
+        h("th", { scope: "row" }, at > 0 && !looked ? pick : name),
+        h("td", { class: "number" }, decimals(perplexityOf(logProb, predictions))),
+        h("td", { class: `number ${at ? tone(bits) : ""}` }, at ? signed(bits) : "–"),
+      );
+    });
+    const head = h("tr", {}, h("th", { scope: "col" }, "Model"), h("th", { scope: "col", class: "number" }, "Perplexity"), h("th", { scope: "col", class: "number" }, "Bits gained a word"));
+    this.#table.replaceChildren(
+      h("table", {}, h("thead", {}, head), h("tbody", {}, rows)),
+      totals.length > 1 ? h("p", { class: "soft note" }, "The text's colours: ", h("b", {}, totals[1].name), " against ", h("b", {}, totals[0].name), ".") : h("p", { class: "soft note" }, "Choose a second model."),
+    );
+    moved.sort((a, b) => b.bits - a.bits);
+    this.#gained.replaceChildren(this.#list(moved.filter(({ bits }) => bits > 0.005).slice(0, MOVERS)));
+    this.#lost.replaceChildren(this.#list(moved.filter(({ bits }) => bits < -0.005).slice(-MOVERS).reverse()));
+  }
+
+  #moversCard(title, body) {
+    return h("section", { class: "card", "aria-label": title }, h("div", { class: "card-head" }, h("h2", {}, title), h("p", { class: "soft" }, "bits")), h("div", { class: "card-body" }, body));
+  }
+
+  #list(movers) {
+    if (!movers.length) return h("p", { class: "soft" }, this.#app.editor.text.trim() ? "No word." : "Words of your text will stand here.");
+    return h(
+      "ol",
+      { class: "movers" },
+      movers.map(({ line, index, bits }) => {
+        const words = this.#app.editor.lines[line].words.map((word) => word.text);
+        return h(
+          "li",
+          {},
+          h(
+            "button",
+            { type: "button", on: { click: () => this.#app.editor.goTo({ line, index }, { focus: true }) } },
+            h("span", { class: `difference ${differenceClass(bits)}` }, signed(bits, 1)),
+            h("span", { class: "in-context" }, h("span", { class: "soft" }, `${words.slice(Math.max(0, index - 4), index).join(" ")} `), h("b", {}, nameOf(words[index] ?? END)), h("span", { class: "soft" }, ` ${words.slice(index + 1, index + 3).join(" ")}`)),
+          ),
+        );
+      }),
+    );
+  }
+
+  #showWord() {
+    const { word, editor, scores } = this.#app;
+    const line = word && editor.lines[word.line];
+    const chosen = this.chosen;
+    const known = line ? chosen.map((name) => scores.of(name, line.text)) : [];
+    if (!known.length || known.some((own) => !own?.words)) {
+      this.#word.replaceChildren(h("div", { class: "card-body" }, h("p", { class: "soft pad" }, "Point at a word to see what each model thought of it.")));
+      return;
+    }
+    const bits = known.map((own) => bitsOf(own.words[word.index].log_prob));
+    const rows = chosen.map((name, at) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, name, known[at].words[word.index].known ? "" : h("span", { class: "soft" }, " (unknown)")),
+        h("td", { class: "number" }, percent(2 ** -bits[at])),
+        h("td", { class: "number" }, decimals(bits[at])),
+        h("td", { class: `number ${at ? tone(bits[0] - bits[at]) : ""}` }, at ? signed(bits[0] - bits[at]) : "–"),
+      ),
+    );
+    const head = ["Model", "Probability", "Bits", "Gained"].map((name, at) => h("th", { scope: "col", class: at ? "number" : null }, name));
+    this.#word.replaceChildren(
+      h("div", { class: "card-head" }, h("h2", { class: "word-name" }, nameOf(line.words[word.index]?.text ?? END))),
+      h("div", { class: "card-body" }, h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows))),
+    );
+  }
+}
+
+const tone = (bits) => (bits > 0.005 ? "good" : bits < -0.005 ? "bad" : "");

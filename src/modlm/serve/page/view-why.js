@@ -1,0 +1,148 @@
+// Why a word has its probability: in a sentence, and as a table of the contexts that were looked up.
+
+import { bar, describe, headCell, swatch } from "./columns.js";
+import { debounced, h, problem } from "./dom.js";
+import { inWords } from "./why-words.js";
+import { bitsText, decimals, integer, nameOf, oneIn, percent, share } from "./format.js";
+
+const HEAD = [
+  "Column",
+  "Context that was looked up",
+  ["Seen", "how often the context stood in the training text"],
+  ["Followers", "different words that followed it"],
+  ["With the word", "how often this word followed it"],
+  ["Fallback α", "share that is passed on to shorter contexts"],
+  ["P", "probability of the word in this column"],
+  ["λ", "weight of this column here"],
+  ["λ·P", "what the column gives"],
+  "Share",
+];
+
+export class WhyView {
+  #app;
+  #card = h("section", { class: "card", "aria-live": "polite", "aria-label": "In plain words" });
+  #asked = "";
+  #soon = debounced(() => this.#ask(), 120);
+
+  constructor(app) {
+    this.#app = app;
+  }
+
+  enter() {
+    this.#asked = "";
+    this.#empty();
+    this.#app.panel.replaceChildren(this.#card);
+  }
+
+  leave() {
+    this.#asked = "left";
+  }
+
+  update(what) {
+    if (what === "caret" || what === "model" || what === "text") this.#soon();
+  }
+
+  #empty() {
+    this.#app.wide.replaceChildren();
+    this.#card.replaceChildren(
+      h("div", { class: "card-head" }, h("h2", {}, "Why this word?")),
+      h("div", { class: "card-body stack" }, h("p", {}, "Click a word of the text, or move the cursor into it. Here stands which contexts the model looked up, how often they occurred, and how far it trusted each.")),
+    );
+  }
+
+  async #ask() {
+    const { editor, model, scores, values } = this.#app;
+    const word = editor.word();
+    const line = word && editor.lines[word.line];
+    if (values.view !== "why") return;
+    if (!line || line.refused || !model) {
+      this.#asked = "";
+      this.#empty();
+      return;
+    }
+    const asked = `${model}\n${line.words.slice(0, word.index + 1).map((own) => own.text).join(" ")}\n${word.index}`;
+    if (asked === this.#asked) return;
+    this.#asked = asked;
+    try {
+      const reasons = await scores.why(model, line, word.index);
+      if (asked === this.#asked) this.#show(reasons);
+    } catch (error) {
+      if (asked !== this.#asked) return;
+      this.#asked = "";
+      this.#app.wide.replaceChildren();
+      this.#card.replaceChildren(h("div", { class: "card-head" }, h("h2", {}, "Why this word?")), h("div", { class: "card-body" }, problem(error)));
+    }
+  }
+
+  #show(reasons) {
+    const rows = reasons.blocks.flatMap((block) => block.columns);
+    const columns = describe(rows.map((row) => row.column));
+    const shares = rows.map((row) => row.share ?? 0);
+    const { word, known, probability, rank, vocab_size: size } = reasons;
+    const facts = [oneIn(probability), `${bitsText(-Math.log2(probability))} bits`, rank && `rank ${integer(rank)} of ${integer(size)}`].filter(Boolean).join(" · ");
+    this.#card.replaceChildren(
+      h(
+        "div",
+        { class: "card-body stack" },
+        h("div", { class: "word-head" }, h("h2", { class: `word-name${known ? "" : " is-unknown"}` }, nameOf(word)), h("p", { class: "figure" }, percent(probability)), h("p", { class: "soft facts" }, facts)),
+        bar(columns, shares),
+        ...inWords(reasons).map((sentence) => h("p", {}, sentence)),
+      ),
+    );
+    this.#app.wide.replaceChildren(...this.#tables("Contexts and counts", reasons));
+  }
+
+  /** A table for the model, and one for each model that is a column of it. */
+  #tables(title, reasons) {
+    const rows = reasons.blocks.flatMap((block) => block.columns);
+    const columns = describe(rows.map((row) => row.column));
+    const table = h(
+      "section",
+      { class: "card", "aria-label": title },
+      h("div", { class: "card-head" }, h("h2", {}, title), h("p", { class: "soft" }, "P(word) = Σ λ·P, longest context first")),
+      h("div", { class: "card-body scroller", tabindex: "0", role: "group", "aria-label": "Table, may scroll sideways" }, this.#rows(rows, columns, reasons)),
+      this.#notes(reasons, rows),
+    );
+    return [table, ...reasons.blocks.filter((block) => block.inside).flatMap((block) => this.#tables(`Inside ${block.name}`, block.inside))];
+  }
+
+  #notes({ blocks }, rows) {
+    const notes = blocks.map((block) => block.note).filter(Boolean);
+    if (rows.some((row) => row.counted === "continuations" && row.total)) notes.unshift("° Kneser-Ney estimates shorter contexts by the different words before them, and not by how often they occur.");
+    return h("div", { class: "card-body notes" }, [...new Set(notes)].map((note) => h("p", { class: "soft" }, note)));
+  }
+
+  #rows(rows, columns, { probability }) {
+    const order = rows.map((_, at) => at).sort((a, b) => (columns[a].block !== columns[b].block ? a - b : (rows[b].order ?? 0) - (rows[a].order ?? 0)));
+    const body = order.map((at) => {
+      const row = rows[at];
+      const mark = row.counted === "continuations" && row.total ? "°" : "";
+      const cells = [`${integer(row.total)}${mark}`, integer(row.followers), `${integer(row.count)}${mark}`, row.fallback === null || row.fallback === undefined ? "–" : decimals(row.fallback)];
+      return h(
+        "tr",
+        { class: row.seen === false || (row.share ?? 0) < 0.0005 ? "faint" : null },
+        h("th", { scope: "row" }, swatch(columns[at]), columns[at].label),
+        h("td", { class: "looked-up" }, context(row)),
+        cells.map((cell) => h("td", { class: "number" }, cell)),
+        [row.probability, row.weight, row.probability * row.weight].map((value) => h("td", { class: "number" }, percent(value))),
+        h("td", { class: "number" }, share(row.share)),
+      );
+    });
+    return h(
+      "table",
+      { class: "why-table" },
+      h("thead", {}, h("tr", {}, HEAD.map((cell, at) => headCell(cell, at > 1)))),
+      h("tbody", {}, body),
+      h("tfoot", {}, h("tr", {}, h("th", { scope: "row", colspan: 8 }, "Together"), h("td", { class: "number" }, percent(probability)), h("td", { class: "number" }, "100%"))),
+    );
+  }
+}
+
+/** The words of a context; a note where it was never seen or there is none. */
+function context(row) {
+  if (!row.order) return h("span", { class: "soft" }, { uniform: "every word alike", delta: "this word alone, from the net" }[row.column] ?? "–");
+  const words = (row.context ?? []).map((word) => (word === "<s>" ? h("span", { class: "edge", title: "the beginning of the sentence" }, "⟨start⟩") : word));
+  if (!words.length) return h("span", { class: "soft" }, row.order === 1 ? "no context" : "nothing so long stands before the word");
+  const text = words.flatMap((word) => [word, " "]);
+  return row.seen === false ? [h("s", {}, text), h("span", { class: "soft" }, " never seen")] : h("span", {}, text);
+}

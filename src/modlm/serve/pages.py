@@ -1,0 +1,52 @@
+"""The files of the explorer, and which resources a page of ours may load: its own, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fastapi.responses import FileResponse, Response
+
+from modlm.serve.refusals import RefusedError
+
+PAGE = Path(__file__).parent / "page"
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
+}
+
+
+def policy(*, scripts: str = "'self'", styles: str = "'self'") -> dict[str, str]:
+    """The headers of a page that loads only what comes from here, and cannot be framed."""
+    rules = {
+        "default-src": "'none'",
+        "script-src": scripts,
+        "style-src": styles,
+        "img-src": "'self' data:",
+        "font-src": "'self'",
+        "connect-src": "'self'",
+        "manifest-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    return {
+        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in rules.items()),
+        "Cache-Control": "no-cache",
+    }
+
+
+def page_file(name: str) -> Response:
+    """A file of the explorer by its bare name; nothing outside its folder has one."""
+    file = PAGE / name
+    if not FILE_NAME.fullmatch(name) or file.suffix not in TYPES or not file.is_file():
+        raise RefusedError(404, "not_found", "There is no such file. The explorer is at /, the documentation at /docs.")
+    return FileResponse(file, headers=policy(), media_type=TYPES[file.suffix])

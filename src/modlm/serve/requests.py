@@ -1,0 +1,143 @@
+"""What clients may send. Unknown fields are refused, so that a misspelt one is noticed; numbers are never strings."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from modlm.serve.limits import MOST_MODELS, MOST_NEXT
+
+LARGEST_SEED = 2**53 - 1  # the integers that JSON carries everywhere
+
+ModelName = Annotated[
+    str | None, Field(description="A name that `GET /models` lists; the first model there if left out.")
+]
+Context = Annotated[str, Field(description="The words before; empty for the start of a sentence.")]
+Start = Annotated[
+    bool, Field(description="Whether the context begins a sentence; false for words from the middle of one.")
+]
+Text = Annotated[
+    str,
+    Field(min_length=1, description="One sentence a line, words with spaces between; an empty line is an empty one."),
+]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def config(*examples: dict[str, Any], **more: Any) -> ConfigDict:
+    """Settings of a request, with examples for its documentation."""
+    return ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": list(examples), **more})
+
+
+class ScoreRequest(BaseModel):
+    """Sentences to score: a list, or a text with one sentence a line. Give one of the two."""
+
+    model_config = config(
+        {"text": "the company said\nit rose", "words": True},
+        {"sentences": ["the company said", "it rose"]},
+        oneOf=[{"required": ["sentences"]}, {"required": ["text"]}],
+    )
+    model: ModelName = None
+    sentences: Annotated[list[str], Field(min_length=1, description="The sentences.")] = Field(default_factory=list)
+    text: Text = ""
+    words: Annotated[bool, Field(description="Whether every word's own log-probability is wanted.")] = False
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if len({"sentences", "text"} & self.model_fields_set) != 1:
+            raise ValueError('Give either "sentences" or "text".')
+        return self
+
+
+class ExplainRequest(BaseModel):
+    """A text to explain word by word."""
+
+    model_config = config({"text": "the company said it rose"})
+    model: ModelName = None
+    text: Text
+
+
+class WhyRequest(BaseModel):
+    """One word after a context."""
+
+    model_config = config({"context": "the company", "word": "said"})
+    model: ModelName = None
+    context: Context = ""
+    word: Annotated[str, Field(min_length=1, description="One word; `</s>` for the end of the sentence.")]
+    start: Start = True
+
+
+class NextRequest(BaseModel):
+    """A context whose next words are wanted."""
+
+    model_config = config({"context": "the company", "k": 5, "by_column": True})
+    model: ModelName = None
+    context: Context = ""
+    k: Annotated[int, Field(ge=1, le=MOST_NEXT, description="How many words.")] = 10
+    by_column: Annotated[bool, Field(description="Whether each column's own best words are wanted too.")] = False
+    start: Start = True
+
+
+class GenerateRequest(BaseModel):
+    """How words are to be drawn."""
+
+    model_config = config({"context": "the company", "temperature": 0.7, "max_words": 20, "seed": 1, "stream": False})
+    model: ModelName = None
+    context: Context = ""
+    temperature: Annotated[
+        Finite, Field(ge=0, le=100, description="Below 1 plays safe, above 1 dares; 0 takes the most probable word.")
+    ] = 1.0
+    top_k: Annotated[int, Field(ge=0, le=2**31, description="Draw among the k most probable words; 0 for all.")] = 0
+    top_p: Annotated[
+        Finite, Field(gt=0, le=1, description="Draw among the most probable words that together have this much.")
+    ] = 1.0
+    max_words: Annotated[int, Field(ge=1, le=2**31, description="Stop here if the sentence has not ended.")] = 100
+    seed: Annotated[int | None, Field(ge=0, le=LARGEST_SEED, description="For the same words again.")] = None
+    stream: Annotated[bool, Field(description="Words as server-sent events while they come, or one answer.")] = True
+
+
+class CompareRequest(BaseModel):
+    """Models, and the text that they are compared on."""
+
+    model_config = config({"models": ["kn", "wb"], "text": "the company said it rose"})
+    models: Annotated[
+        list[str],
+        Field(
+            min_length=1, max_length=MOST_MODELS, description="Names of models; the second is set against the first."
+        ),
+    ]
+    text: Text
+
+
+class Hypothesis(BaseModel):
+    """One way to read an utterance."""
+
+    model_config = config()
+    text: Annotated[str, Field(description="Its words.")]
+    score: Annotated[
+        Finite, Field(description="What it has so far, such as an acoustic log-likelihood; more is better.")
+    ] = 0.0
+
+
+class NbestList(BaseModel):
+    """The hypotheses for one utterance."""
+
+    model_config = config()
+    hyps: Annotated[list[Hypothesis], Field(min_length=1)]
+
+
+class RescoreRequest(BaseModel):
+    """N-best lists to put in order."""
+
+    model_config = config(
+        {
+            "nbest": [
+                {"hyps": [{"text": "the company set", "score": -3.1}, {"text": "the company said", "score": -3.4}]}
+            ],
+            "lm_weight": 0.8,
+        }
+    )
+    model: ModelName = None
+    nbest: Annotated[list[NbestList], Field(min_length=1)]
+    lm_weight: Annotated[Finite, Field(description="What a natural log-probability counts beside the scores.")] = 1.0
+    word_penalty: Annotated[Finite, Field(description="Added for each word; above 0 favours long hypotheses.")] = 0.0

@@ -1,0 +1,107 @@
+"""A server as a process: the port, the signals that end it, and what it says."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import logging
+import math
+import signal
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from modlm.errors import ConfigError, ModlmError
+from modlm.serve.limits import Limits
+
+WAITING = 2048  # connections that may wait to be taken
+IDLE_SECONDS = 75  # that a connection is kept open between requests
+HEADER_BYTES = 1 << 16
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is bound; an error that says what to do where that cannot be."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError):
+        raise ConfigError(
+            f"There is no address {host!r} here. Use 127.0.0.1 for this machine alone, or 0.0.0.0 for all of its "
+            f"addresses."
+        ) from None
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(WAITING)
+    except OSError as error:
+        listener.close()
+        raise _not_bound(host, port, error) from None
+    return listener
+
+
+def _not_bound(host: str, port: int, error: OSError) -> ModlmError:
+    if error.errno == errno.EADDRINUSE:
+        return ConfigError(
+            f"Port {port} on {host} is in use. Stop what listens there, or choose another one with --port "
+            f"(0 for any that is free)."
+        )
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return ConfigError(f"Port {port} is not open to this user. Choose one above 1023 with --port.")
+    if error.errno == errno.EADDRNOTAVAIL:
+        return ConfigError(f"{host} is no address of this machine. Use 127.0.0.1, or 0.0.0.0 for all of its addresses.")
+    return ConfigError(f"Cannot listen on {host}, port {port}: {error.strerror or error}.")
+
+
+def address_of(listener: socket.socket, host: str) -> str:
+    """Where a browser finds the server."""
+    port = listener.getsockname()[1]
+    name = {"0.0.0.0": "localhost", "::": "localhost", "": "localhost"}.get(host, host)
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+class Server(uvicorn.Server):
+    """Uvicorn's server, which remembers the signal that ended it and leaves what follows to the caller."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.on_ready, self.ended_by = on_ready, 0
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections, and say so."""
+        await super().startup(sockets)
+        self.on_ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Finish the requests in flight; a second Ctrl-C does not wait for them."""
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
+        self.ended_by = sig
+
+
+def run_server(app: FastAPI, listener: socket.socket, limits: Limits, *, on_ready: Callable[[], None]) -> int:
+    """Serve until a signal comes; the signal. `on_ready` is called when requests are answered and signals heard."""
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what matters of it is said by us
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=math.ceil(limits.grace),
+        h11_max_incomplete_event_size=HEADER_BYTES,
+    )
+    server = Server(config, on_ready)
+    app.state.service.stopping = lambda: server.should_exit
+    gc.collect()
+    gc.freeze()  # models and modules stay: looking through them again and again would hold up requests
+    server.run(sockets=[listener])
+    return server.ended_by

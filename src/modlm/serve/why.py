@@ -1,0 +1,132 @@
+"""`/why`: what stands behind the probability of one word: matched contexts, their counts, and each column's weight.
+
+Every model is a list of blocks. A block of n-grams tells what it counted, order by order; a block that is a whole
+model is asked in its turn; constants and the net's delta column have nothing to tell but their probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from modlm.arrays import Ids
+from modlm.blocks.block import NOTHING, Block, ColumnLayout
+from modlm.blocks.evidence import Evidence, counted_evidence
+from modlm.blocks.model import ModelBlock
+from modlm.blocks.ngram import NgramBlock
+from modlm.counts.counts import Counts
+from modlm.model.evidence import compiled_evidence
+from modlm.model.language_model import LanguageModel, normalised
+from modlm.model.ngram_lm import NgramLM
+from modlm.serve.library import Served
+from modlm.serve.refusals import bad
+from modlm.text.vocabulary import START_NAME, UNKNOWN, Vocabulary, split_words
+
+Record = dict[str, Any]
+DELTA = "delta"
+DEEPEST = 3  # models inside models that are told about
+NO_COUNTS = (
+    "This model has only its compiled form (it was pruned, or read from an ARPA file), so counts are not known. "
+    "Followers are the words that have an n-gram after the context."
+)
+
+
+def why_answer(served: Served, context: str, word: str, *, start: bool) -> Record:
+    """The answer for a word after a context."""
+    words = split_words(word)
+    if len(words) != 1 or words[0] == START_NAME:
+        raise bad("not_a_word", "The word must be one word, such as company, or </s> for the end of the sentence.")
+    model = served.model
+    asked = model.vocabulary.id(words[0])
+    record = told(model, model.window(context, start=start), asked)
+    return {"model": served.name, "word": words[0], "known": asked != UNKNOWN, **record}
+
+
+def told(model: LanguageModel, window_1C: Ids, word: int, *, depth: int = 0) -> Record:
+    """Probability, columns and blocks."""
+    names, probs_1K, weights_1K = model.shares(window_1C, np.array([word], np.uint32))
+    parts_1K = probs_1K * weights_1K
+    rows = zip(names, probs_1K[0].tolist(), weights_1K[0].tolist(), normalised(parts_1K)[0].tolist(), strict=True)
+    columns = [
+        {"column": name, "probability": probability, "weight": weight, "share": share}
+        for name, probability, weight, share in rows
+    ]
+    blocks = blocks_of(model, columns, window_1C, word, depth)
+    dense = [block["weight"] for block in blocks if block["kind"] != DELTA]
+    return {
+        "context": shown(model.vocabulary, window_1C[0].tolist()),
+        "probability": float(parts_1K.sum()),
+        "dense_mass": sum(dense) if len(dense) < len(blocks) else None,
+        "blocks": blocks,
+    }
+
+
+def blocks_of(model: LanguageModel, columns: list[Record], window_1C: Ids, word: int, depth: int) -> list[Record]:
+    """One record for each block, with its columns."""
+    if isinstance(model, NgramLM):
+        return _ngram_model(model, columns, window_1C[0], word)
+    layout: ColumnLayout | None = getattr(model, "layout", None)
+    blocks: dict[str, Block] = getattr(model, "blocks", {})
+    if layout is None:  # a model of some other kind: one column
+        return [_block("model", "model", columns)]
+    records = []
+    for name, span in layout.spans.items():
+        block, own = blocks[name], columns[span.columns]
+        record = _block(name, block.kind, own)
+        if isinstance(block, NgramBlock):
+            record |= _counted(block, own, window_1C[0], word)
+        elif isinstance(block, ModelBlock) and isinstance(block.model, LanguageModel) and depth < DEEPEST:
+            record["inside"] = _inside(block.model, model.vocabulary, window_1C, word, depth)
+        records.append(record)
+    rest = columns[len(layout) :]
+    return records + ([_block(DELTA, DELTA, rest)] if rest else [])
+
+
+def _inside(other: LanguageModel, vocabulary: Vocabulary, window_1C: Ids, word: int, depth: int) -> Record:
+    """What another model says about the same words, as far as it knows them."""
+    window = other.window(shown(vocabulary, window_1C[0].tolist()), start=False)
+    return told(other, window, other.vocabulary.id(vocabulary.word(word)), depth=depth + 1)
+
+
+def _ngram_model(model: NgramLM, columns: list[Record], window_C: Ids, word: int) -> list[Record]:
+    orders = columns[: model.order]
+    record = _block("ngram", "ngram", orders)
+    if model.counts is not None and model.settings is not None:
+        block = model.as_mixture().blocks["ngram"]
+        assert isinstance(block, NgramBlock)
+        record |= _counted(block, orders, window_C, word, raw=model.counts)
+    else:
+        found = compiled_evidence(model.compiled, window_C, word)
+        record |= {"note": NO_COUNTS, "columns": _orders(model.vocabulary, found, orders)}
+        record["smoothing"] = model.settings.smoothing if model.settings else None
+    return [record, *(_block(column["column"], column["column"], [column]) for column in columns[model.order :])]
+
+
+def _counted(block: NgramBlock, own: list[Record], window_C: Ids, word: int, *, raw: Counts | None = None) -> Record:
+    found = counted_evidence(block.estimates, window_C, word, raw=raw)
+    return {"smoothing": block.estimates.smoother.name, "columns": _orders(block.vocabulary, found, own)}
+
+
+def _orders(vocabulary: Vocabulary, found: Sequence[Evidence], columns: Sequence[Record]) -> list[Record]:
+    return [
+        {**column, **asdict(evidence), "context": shown(vocabulary, evidence.context)}
+        for column, evidence in zip(columns, found, strict=True)
+    ]
+
+
+def _block(name: str, kind: str, columns: list[Record]) -> Record:
+    return {
+        "name": name,
+        "kind": kind,
+        "weight": sum(column["weight"] for column in columns),
+        "share": sum(column["share"] for column in columns),
+        "columns": columns,
+    }
+
+
+def shown(vocabulary: Vocabulary, ids: Sequence[int]) -> list[str]:
+    """The words of a window, without what fills it up."""
+    return [vocabulary.word(word) for word in ids if word != NOTHING]
