@@ -24,7 +24,7 @@ from modlm.blocks.held_out import HeldOutColumns
 from modlm.config import choose
 from modlm.counts import count_text
 from modlm.counts.counts import Counts
-from modlm.errors import ConfigError
+from modlm.errors import ConfigError, InputError
 from modlm.integrations.hugging_face.adapted import Adapted
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
@@ -179,6 +179,9 @@ def adapt(config: AdaptConfig, shop: Workshop | None = None) -> Result:
 
 def prepare(config: AdaptConfig) -> Workshop:
     """The model loaded and the text counted over its tokens."""
+    for path in (*config.text, config.valid, *([config.test] if config.test else [])):
+        if not path.exists():
+            raise InputError("there is no such file.", path=path)  # now, and not after minutes of loading and counting
     costs: dict[str, float] = {}
     begun = time.perf_counter()
     lm = CausalLm.load(config.hf, gguf=config.gguf, device=config.device)
