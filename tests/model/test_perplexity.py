@@ -31,7 +31,7 @@ def test_numbers_by_hand(model: NgramLM) -> None:
     assert result.log_likelihood == pytest.approx(math.log(known * unknown))
     assert result.perplexity == pytest.approx((known * unknown) ** (-1 / 6))
     assert result.perplexity_without_unknown == pytest.approx(known ** (-1 / 5))
-    assert result.perplexity_per_word == pytest.approx((known * unknown) ** (-1 / 3))
+    assert result.perplexity_without_ends == pytest.approx((known * unknown) ** (-1 / 3))
     assert result.bits == pytest.approx(-math.log2(known * unknown) / 6)
     assert result.impossible == 0
     assert float(result) == result.perplexity
@@ -69,7 +69,7 @@ def test_impossible_words_make_perplexity_infinite() -> None:
     model = model_of(FEW, order=2, smoothing="maximum-likelihood")
     result = model.perplexity(["a b", "b"])  # b never begins a sentence
     assert result.impossible == 1
-    assert result.perplexity == result.perplexity_without_unknown == result.perplexity_per_word == math.inf
+    assert result.perplexity == result.perplexity_without_unknown == result.perplexity_without_ends == math.inf
     assert result.bits == math.inf
 
 
@@ -81,9 +81,9 @@ def test_impossible_unknown_words_leave_the_perplexity_of_the_others() -> None:
     assert result.perplexity_without_unknown == pytest.approx((3 / 9 * 3 / 9) ** (-1 / 2))
 
 
-def test_sentences_without_words_have_no_perplexity_per_word(model: NgramLM) -> None:
+def test_sentences_without_words_have_no_perplexity_without_ends(model: NgramLM) -> None:
     result = model.perplexity(["", ""])
-    assert math.isnan(result.perplexity_per_word)
+    assert math.isnan(result.perplexity_without_ends)
     assert result.perplexity == pytest.approx(65 / 19)
 
 

@@ -110,6 +110,25 @@ def features_after(contexts_BN: Ids, sums_C3: Floats, logs: Floats, width: int, 
 
 
 @kernel
+def add_column_after(
+    contexts_B: Ids, words: Ids, first: Ids, frequencies: np.ndarray, discounts: Floats, sums_C3: Floats,
+    weights_B: Floats, uniform_B: Floats, out_BJ: Floats,
+) -> None:  # fmt: skip
+    """Adds weight times P_n of the words that were seen after each context; unseen contexts' weight goes to uniform."""
+    last = len(discounts) - 1
+    for i in range(len(contexts_B)):
+        context = int64(contexts_B[i])
+        if context >= len(sums_C3) or not sums_C3[context, 2] > 0:
+            uniform_B[i] += weights_B[i]
+            continue
+        factor = weights_B[i] / sums_C3[context, 2]
+        for node in range(int64(first[context]), min(int64(first[context + 1]), len(words))):
+            r = int64(frequencies[node])
+            if r > 0 and words[node] < out_BJ.shape[1]:
+                out_BJ[i, words[node]] += factor * (r - discounts[min(r, last)])
+
+
+@kernel
 def column_after(
     contexts_B: Ids, words: Ids, first: Ids, frequencies: np.ndarray, discounts: Floats, sums_C3: Floats, out_BJ: Floats
 ) -> None:  # fmt: skip

@@ -7,7 +7,7 @@ not know. So the column is proper whatever the other model was trained on.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,15 @@ class Predictor(Protocol):
 
     def distributions(self, states: NDArray[Any]) -> AnyFloats:
         """P of every word after each state."""
+        ...
+
+
+@runtime_checkable
+class RowsAfter(Protocol):
+    """A block that answers for single words after windows by itself."""
+
+    def rows_after(self, windows_BC: Ids, words_B: Ids) -> Rows:
+        """The row of D for a word after each window, and the features of the window."""
         ...
 
 
@@ -129,7 +138,7 @@ def windows_before(ids: Ids, places: NDArray[np.int64], length: int, start: int)
 
 def rows_after(block: Block, windows_BC: Ids, words_B: Ids) -> Rows:
     """The row of D for a word after each window, and the features of the window."""
-    if isinstance(block, ModelBlock):
+    if isinstance(block, RowsAfter):
         return block.rows_after(windows_BC, words_B)
     step = windows_BC.shape[1] + 2
     rows = block.rows(flattened(windows_BC, words_B))

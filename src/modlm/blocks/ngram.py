@@ -60,13 +60,40 @@ class NgramBlock:
 
         in_parallel([partial(part, *r) for r in even_ranges(len(ids), threads() if len(ids) >= ONE_THREAD else 1)])
 
-    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
-        """Whole columns and features after each window."""
-        from modlm.blocks.block_kernels import column_after, features_after
-
+    def contexts_after(self, windows_BC: Ids) -> Ids:
+        """(B, N): the context of each order that windows end in."""
         step = windows_BC.shape[1] + 2
         contexts_TN, _ = self.counts.walk(flattened(windows_BC, np.full(len(windows_BC), UNKNOWN, dtype=np.uint32)))
-        contexts_BN = np.ascontiguousarray(contexts_TN[step - 1 :: step])
+        return np.ascontiguousarray(contexts_TN[step - 1 :: step])
+
+    def features_at(self, contexts_BN: Ids) -> Floats:
+        """(B, F): the features of contexts."""
+        from modlm.blocks.block_kernels import features_after
+
+        features_BF = np.empty((len(contexts_BN), len(self.features)))
+        features_after(contexts_BN, self._sums_C3, self._logs, len(self.features) // self.counts.order, features_BF)
+        return features_BF
+
+    def mixed_at(self, contexts_BN: Ids, weights_BN: Floats) -> Floats:
+        """(B, J): the columns times weights, added up, without making the columns; costs J and the followers."""
+        from modlm.blocks.block_kernels import add_column_after
+
+        mixed_BJ, uniform_B = np.zeros((len(contexts_BN), len(self.vocabulary))), np.zeros(len(contexts_BN))
+        for n in range(1, self.counts.order + 1):
+            layer = self.counts.layer(n)
+            add_column_after(
+                contexts_BN[:, n - 1], layer.trie.words, layer.trie.first, layer.frequencies,
+                self.estimates.discounts[n - 1], self._sums_C3, np.ascontiguousarray(weights_BN[:, n - 1]), uniform_B,
+                mixed_BJ,
+            )  # fmt: skip
+        mixed_BJ += uniform_B[:, None] / len(self.vocabulary)
+        return mixed_BJ
+
+    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
+        """Whole columns and features after each window."""
+        from modlm.blocks.block_kernels import column_after
+
+        contexts_BN = self.contexts_after(windows_BC)
         columns_BJK = np.empty((len(windows_BC), len(self.vocabulary), self.counts.order))
         for n in range(1, self.counts.order + 1):
             layer = self.counts.layer(n)
@@ -74,9 +101,7 @@ class NgramBlock:
                 contexts_BN[:, n - 1], layer.trie.words, layer.trie.first, layer.frequencies,
                 self.estimates.discounts[n - 1], self._sums_C3, columns_BJK[:, :, n - 1],
             )  # fmt: skip
-        features_BF = np.empty((len(windows_BC), len(self.features)))
-        features_after(contexts_BN, self._sums_C3, self._logs, len(self.features) // self.counts.order, features_BF)
-        return columns_BJK, features_BF
+        return columns_BJK, self.features_at(contexts_BN)
 
     @cached_property
     def _sums_C3(self) -> Floats:

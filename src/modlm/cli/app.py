@@ -18,6 +18,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from modlm.cli import (
+    adapt,
     compare,
     convert,
     demo,
@@ -60,6 +61,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "inspect": inspect_path.inspect,
     "rescore": rescore.rescore,
     "serve": serve.serve,
+    "adapt": adapt.adapt,
     "reproduce": reproduce.reproduce,
 }
 

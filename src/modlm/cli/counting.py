@@ -19,7 +19,6 @@ READABLE = "texts, count files, counts folders, corpus folders, and model folder
 def counted(training: Training) -> Counts:
     """The counts of all inputs together."""
     from modlm.counts import import_counts, merge
-    from modlm.text.vocabulary import Vocabulary
 
     kinds: dict[str, list[Path]] = {}
     for path in training.inputs:
@@ -28,7 +27,7 @@ def counted(training: Training) -> Counts:
         if kind in kinds:
             raise ConfigError(f"{kinds[kind][0]} is a model without counts, and one can train on {READABLE}.")
     ready = [*kinds.get("counts", []), *kinds.get("model", [])]
-    vocabulary = Vocabulary.from_file(training.vocab) if training.vocab else None
+    vocabulary = _vocabulary(training)
     _check_vocabulary_options(training, counts_given=bool(ready) or "count file" in kinds)
     parts = [counts_at(path) for path in ready]
     order, edge = _order_and_edge(training, parts)
@@ -56,6 +55,20 @@ def _order_and_edge(training: Training, parts: list[Counts]) -> tuple[int | None
                 f"count the text again."
             )
     return (parts[0].order, parts[0].edge) if parts else (training.order, training.edge or "once")
+
+
+def _vocabulary(training: Training) -> Vocabulary | None:
+    """The words or tokens that were given."""
+    from modlm.text.tokens import TokenVocabulary
+    from modlm.text.vocabulary import Vocabulary
+
+    if training.tokenizer is None:
+        return Vocabulary.from_file(training.vocab) if training.vocab else None
+    if training.vocab or training.max_words is not None or training.min_count > 1:
+        raise ConfigError(
+            "--tokenizer brings its own tokens. Leave out --vocab, --max-words and --min-count, which choose words."
+        )
+    return TokenVocabulary.from_tokenizer(training.tokenizer)
 
 
 def _check_vocabulary_options(training: Training, *, counts_given: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import EncodingErrors, Json, Threads, models_and_text
+from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Threads, models_and_text
 from modlm.cli.printing import number, print_json, print_table
 
 
@@ -27,6 +27,7 @@ def evaluate(
             "--train", metavar="TEXT", help="With --by-frequency: count words here, not in the model's own counts."
         ),
     ] = None,
+    tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,
     json: Json = False,
@@ -34,7 +35,8 @@ def evaluate(
     """Perplexity of a text under one or more models.
 
     Every word and the end of every sentence is a prediction. Unknown words count as <unk>; the second number leaves
-    them out. Words/s includes reading the text, but not starting up.
+    them out. Words/s includes reading the text, but not starting up. Models of words and of subwords compare by bits a
+    byte, and by perplexity per word: that of the words between white space and one end a line.
 
     \b
     modlm eval model test.txt
@@ -47,7 +49,7 @@ def evaluate(
     reports: list[dict[str, Any]] = []
     with readable_twice(text) as place:
         for path in models:
-            model = load_model(path)
+            model = load_model(path, tokenizer)
             model.perplexity([""])  # compiled code is loaded now, so that words/s is about the text alone
             found = model.perplexity(place, encoding_errors=encoding_errors)
             report: dict[str, Any] = {"model": str(path), "text": str(text), **found.as_dict()}
@@ -68,13 +70,17 @@ def _by_frequency(model: Any, text: Path, train: list[Path] | None) -> list[dict
 
 
 def _print_reports(reports: list[dict[str, Any]]) -> None:
-    columns = ["model", "perplexity", "known words only", "bits", "predictions", "unknown", "words/s"]
+    columns = [
+        "model", "perplexity", "known words only", "per word", "bits", "bits/byte", "predictions", "unknown", "words/s",
+    ]  # fmt: skip
     rows = [
         [
             report["model"],
             number(report["perplexity"]),
             number(report["perplexity_without_unknown"]),
+            number(report["perplexity_per_word"]),
             number(report["bits"], 3),
+            number(report["bits_per_byte"], 4),
             f"{report['predictions']:,}",
             f"{report['unknown']:,}",
             f"{report['words_per_second']:,.0f}",

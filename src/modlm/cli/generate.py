@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from modlm.cli.options import Json, ModelArgument
+from modlm.cli.options import ForeignTokenizer, Json, ModelArgument
 from modlm.cli.printing import print_json
 
 
@@ -23,6 +23,7 @@ def generate(
     ] = 1.0,
     max_words: Annotated[int, typer.Option("--max-words", help="Stop a sentence here.")] = 100,
     seed: Annotated[int | None, typer.Option("--seed", help="For the same sentences again.")] = None,
+    tokenizer: ForeignTokenizer = None,
     json: Json = False,
 ) -> None:
     """Draw sentences from a model, one a line.
@@ -37,9 +38,10 @@ def generate(
     from modlm.model.sampling import Sampling
 
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, max_words=max_words)
-    lm = load_model(model)
+    lm = load_model(model, tokenizer)
     rng = np.random.default_rng(seed)
-    drawn = (" ".join([*context.split(), *lm.generate(sampling, context=context, rng=rng)]) for _ in range(count))
+    given = lm.vocabulary.split(context)
+    drawn = (lm.vocabulary.join([*given, *lm.generate(sampling, context=context, rng=rng)]) for _ in range(count))
     if json:
         print_json(list(drawn))
         return

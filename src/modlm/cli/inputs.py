@@ -95,11 +95,16 @@ def batches_of_lines(
         raise InputError("there are no sentences: the text is empty.", path=text)
 
 
-def load_model(path: Path) -> LanguageModel:
-    """The model at a path."""
+def load_model(path: Path, tokenizer: Path | None = None) -> LanguageModel:
+    """The model at a path; an ARPA file over tokens with its tokenizer."""
     from modlm.model.folder import load
 
-    return load(path)
+    model = load(path)
+    if tokenizer is not None and model.vocabulary.units == "words":
+        from modlm.text.tokens import with_tokenizer
+
+        model.vocabulary = with_tokenizer(model.vocabulary, tokenizer)
+    return model
 
 
 @contextlib.contextmanager

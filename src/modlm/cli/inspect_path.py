@@ -143,7 +143,8 @@ DESCRIBERS = {
 
 
 def _vocabulary(vocabulary: Vocabulary) -> About:
-    return {"words": len(vocabulary), "vocabulary": vocabulary.fingerprint}
+    units = {"units": vocabulary.units} if vocabulary.units != "words" else {}
+    return {"words": len(vocabulary), **units, **vocabulary.fingerprints()}
 
 
 def _files(manifest: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modlm.cli.options import Json, ModelArgument
+from modlm.cli.options import ForeignTokenizer, Json, ModelArgument
 from modlm.cli.printing import bar, percent, print_json, print_table
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def next_words(
     ] = "",
     k: Annotated[int, typer.Option("-k", min=1, help="How many words.")] = 10,
     middle: Annotated[bool, typer.Option("--middle", help="The context does not begin a sentence.")] = False,
+    tokenizer: ForeignTokenizer = None,
     json: Json = False,
 ) -> None:
     """The most probable next words, and why.
@@ -34,14 +35,14 @@ def next_words(
     modlm next model "the company said"
     modlm next model "said it" --middle -k 5 --json
     """  # fmt: skip
-    from modlm.cli.inputs import load_model, words_of
+    from modlm.cli.inputs import load_model
 
-    lm = load_model(model)
+    lm = load_model(model, tokenizer)
     predictions = lm.next_words(context, k, start=not middle)
     if json:
         print_json([{"word": p.word, "probability": p.probability, "shares": p.shares} for p in predictions])
         return
-    unknown = [word for word in words_of(context) if word not in lm.vocabulary]
+    unknown = [word for word in lm.vocabulary.split(context) if word not in lm.vocabulary]
     if unknown:
         print(f"not in the vocabulary, so unknown: {' '.join(unknown)}")
     print_predictions(predictions)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from modlm.cli.options import EncodingErrors, Force, Json, Threads, several
+from modlm.cli.options import EncodingErrors, Force, Json, Threads, TokenizerOption, several
 
 Inputs = Annotated[
     list[Path],
@@ -52,6 +52,7 @@ def ngram(
     vocab: Annotated[
         Path | None, typer.Option("--vocab", metavar="FILE", help="Words to know, one a line; all others are unknown.")
     ] = None,
+    tokenizer: TokenizerOption = None,
     max_words: Annotated[
         int | None, typer.Option("--max-words", min=1, metavar="N", help="Know only the N most frequent words.")
     ] = None,
@@ -119,6 +120,7 @@ def ngram(
     modlm ngram train.txt.gz -o model --order 3 --valid valid.txt --arpa model.arpa
     modlm ngram big.txt -o model --memory 4GB --prune 0,0,1
     modlm ngram counts-2023 new.txt -o model --counts counts-2024
+    modlm ngram train.txt -o model --tokenizer tokenizer.json
     """  # fmt: skip
     from modlm.cli.training import Targets, Training, train
 
@@ -129,6 +131,7 @@ def ngram(
             smoothing=smoothing,
             edge=edge,
             vocab=vocab,
+            tokenizer=tokenizer,
             max_words=max_words,
             min_count=min_count,
             positions=several(positions, int, option="--positions", example="4,3,2"),

@@ -28,6 +28,20 @@ Threads = Annotated[
         "--threads", min=1, metavar="N", callback=_set_threads, help="How many threads to use.  [default: all cores]"
     ),
 ]
+TokenizerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--tokenizer", metavar="PATH", help="A tokenizer.json or a folder with one: its tokens take the place of words."
+    ),
+]
+ForeignTokenizer = Annotated[
+    Path | None,
+    typer.Option(
+        "--tokenizer",
+        metavar="PATH",
+        help="For an ARPA file over tokens: the tokenizer.json, or a folder with one. Models of ours have their own.",
+    ),
+]
 EncodingErrors = Annotated[
     str,
     typer.Option("--encoding-errors", metavar="strict|replace", help="Bytes that are not UTF-8: an error, or U+FFFD."),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import EncodingErrors, Json, ModelArgument, Threads
+from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, ModelArgument, Threads
 from modlm.cli.printing import finite
 from modlm.errors import InputError
 
@@ -27,6 +27,7 @@ def score(
         "-"
     ),
     words: Annotated[bool, typer.Option("--words", help="A line for each word and sentence end too.")] = False,
+    tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,
     json: Json = False,
@@ -43,7 +44,7 @@ def score(
     """  # fmt: skip
     from modlm.cli.inputs import load_model
 
-    records = scored(load_model(model), text, with_words=words, encoding_errors=encoding_errors)
+    records = scored(load_model(model, tokenizer), text, with_words=words, encoding_errors=encoding_errors)
     if json:
         _print_array(records)
         return
@@ -63,6 +64,7 @@ def scored(
     from modlm.cli.inputs import words_of
     from modlm.text.vocabulary import UNKNOWN
 
+    of_words = lm.vocabulary.units == "words"
     read = deque[tuple[list[str], "Corpus"]]()  # at most the batch that is being scored
     for _, log_probs in lm.along(_texts(lm, text, encoding_errors, read)):
         lines, corpus = read.popleft()
@@ -79,7 +81,7 @@ def scored(
                 "unknown": int((ids == UNKNOWN).sum()),
             }
             if with_words:
-                names = [*words_of(sentence), "</s>"]
+                names = [*words_of(sentence), "</s>"] if of_words else lm.vocabulary.decode(ids)
                 record["scores"] = [
                     {"word": name, "log_prob": value, "known": word != UNKNOWN}
                     for name, value, word in zip(names, own.tolist(), ids.tolist(), strict=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import Json, Threads
+from modlm.cli.options import Json, Threads, TokenizerOption
 
 
 def train(
@@ -50,6 +50,7 @@ def train(
     vocab: Annotated[
         Path | None, typer.Option("--vocab", metavar="FILE", help="Words to know, one a line; all others are unknown.")
     ] = None,
+    tokenizer: TokenizerOption = None,
     max_words: Annotated[
         int | None, typer.Option("--max-words", min=1, metavar="N", help="Know only the N most frequent words.")
     ] = None,
@@ -105,6 +106,7 @@ def train(
         "net.body": net,
         "net.hidden": hidden,
         "vocabulary.file": vocab,
+        "vocabulary.tokenizer": tokenizer,
         "vocabulary.max_words": max_words,
         "vocabulary.min_count": min_count,
         "schedule.epochs": epochs,

@@ -32,6 +32,7 @@ class Training:
     smoothing: str = "modified-kneser-ney"
     edge: str | None = None
     vocab: Path | None = None
+    tokenizer: Path | None = None
     max_words: int | None = None
     min_count: int = 1
     positions: tuple[int, ...] = ()
@@ -174,6 +175,7 @@ def describe(model: LanguageModel, counts: Counts) -> dict[str, Any]:
     from modlm.model.ngram_lm import NgramLM
 
     about: dict[str, Any] = {"order": counts.order, "words": len(model.vocabulary), "sentences": counts.sentences}
+    about["units"] = model.vocabulary.units
     if isinstance(model, NgramLM):
         assert model.settings is not None
         levels = model.compiled.levels
@@ -201,9 +203,9 @@ def print_summary(report: dict[str, Any]) -> None:
     """The numbers for people."""
     if "positions" in report:
         places = ", ".join(map(str, report["positions"]))
-        print(f"Skip n-grams at positions {places}, {report['smoothing']}, {report['words']:,} words")
+        print(f"Skip n-grams at positions {places}, {report['smoothing']}, {report['words']:,} {report['units']}")
     else:
-        print(f"{report['order']}-gram model, {report['smoothing']}, {report['words']:,} words")
+        print(f"{report['order']}-gram model, {report['smoothing']}, {report['words']:,} {report['units']}")
     discounts = [" ".join(f"{value:.4g}" for value in shorter(row)) if any(row) else "–" for row in report["discounts"]]
     rows = [
         [f"{order}-grams", f"{ngrams:,}", losses]
@@ -230,6 +232,10 @@ def describe_perplexity(numbers: dict[str, Any]) -> str:
     parts = [number(numbers["perplexity"])]
     if numbers["unknown"]:
         parts.append(f"without unknown words {number(numbers['perplexity_without_unknown'])}")
+    if numbers["bytes"]:
+        if numbers["text_words"] != numbers["words"]:
+            parts.append(f"{number(numbers['perplexity_per_word'])} a word")
+        parts.append(f"{numbers['bits_per_byte']:.4f} bits a byte")
     parts.append(f"{numbers['predictions']:,} predictions, {numbers['unknown']:,} unknown")
     return f"{parts[0]} ({'; '.join(parts[1:])})"
 
@@ -242,7 +248,7 @@ def card(model: LanguageModel, training: Training, report: dict[str, Any]) -> st
         f"# {report['order']}-gram model, {report['smoothing']}",
         "",
         f"- Trained on: {', '.join(path.name for path in training.inputs)} ({report['sentences']:,} sentences)",
-        f"- Vocabulary: {report['words']:,} words, sha256 {model.vocabulary.fingerprint}",
+        f"- Vocabulary: {report['words']:,} {report['units']}, sha256 {model.vocabulary.fingerprint}",
         f"- N-grams of each order: {', '.join(f'{count:,}' for count in report['ngrams'])}",
     ]
     if "valid" in report:

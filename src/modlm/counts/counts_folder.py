@@ -16,30 +16,25 @@ from modlm.arrays import Ids, even_ranges, in_parallel, threads
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts, Frequencies
 from modlm.counts.skip import SkipCounts, SkipTrie, check_positions
 from modlm.counts.trie import Trie
-from modlm.errors import ConfigError, ModlmError
+from modlm.errors import ConfigError
 from modlm.formats.folder import Folder, Verify, open_folder, write_folder
+from modlm.formats.vocabulary_files import vocabulary_in
 from modlm.text.vocabulary import Vocabulary
 
 KIND = "counts"
-VOCABULARY = "vocabulary.txt"
 
 
 def save_counts(counts: Counts, target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a counts folder."""
-    about = {"order": counts.order, "vocabulary": counts.vocabulary.fingerprint, **counts.settings()}
-    words = "".join(f"{word}\n" for word in counts.vocabulary.words)
-    write_folder(target, kind=KIND, about=about, arrays=counts.arrays(), texts={VOCABULARY: words}, overwrite=overwrite)
+    about = {"order": counts.order, **counts.vocabulary.fingerprints(), **counts.settings()}
+    texts = counts.vocabulary.files()
+    write_folder(target, kind=KIND, about=about, arrays=counts.arrays(), texts=texts, overwrite=overwrite)
 
 
 def open_counts(path: str | os.PathLike[str], *, verify: Verify = "fast") -> Counts:
     """Counts from their folder, memory-mapped; `SkipCounts` when they have positions."""
     folder = open_folder(path, kind=KIND, verify=verify)
-    try:
-        vocabulary = Vocabulary.from_file(folder.file(VOCABULARY), strict=True)
-    except ModlmError as error:
-        raise folder.damaged(f"{VOCABULARY}: {error}") from error
-    if vocabulary.fingerprint != folder.word("vocabulary"):
-        raise folder.damaged(f"{VOCABULARY} is not the vocabulary that the text was counted with")
+    vocabulary = vocabulary_in(folder, folder.about, what="counts were")
     counts = counts_in(folder, vocabulary)
     if counts.order != folder.whole("order"):
         raise folder.damaged(f"its order is {folder.whole('order')}, but it has the arrays of order {counts.order}")

@@ -118,7 +118,7 @@ def compare_models(
     """Score a text with all models and compare each with the first; `rng` draws the sentences."""
     if len(models) < 2:
         raise ConfigError("A comparison needs at least two models.")
-    corpus = text if isinstance(text, Corpus) else Corpus.from_text(text)
+    corpus = text if isinstance(text, Corpus) else Corpus.from_text(text, _tokens(models))
     if corpus.sentences == 0:
         raise InputError("There are no sentences to compare on. Give a text with one sentence a line.")
     scores = tuple(scores_of(model, corpus) for model in models)
@@ -131,6 +131,17 @@ def compare_models(
     )
     words, word_of = _words(corpus)
     return Comparison(words, word_of, lengths, scores, differences)
+
+
+def _tokens(models: Sequence[LanguageModel]) -> Vocabulary | None:
+    """The vocabulary of models of subwords, which must have one tokenizer; none for models of words."""
+    first = models[0].vocabulary
+    if not all(first.splits_like(model.vocabulary) for model in models):
+        raise ConfigError(
+            "The models split texts differently (words, or tokens of other tokenizers), so they cannot be compared "
+            "word by word. `modlm eval` gives perplexity per word and bits per byte, which compare."
+        )
+    return first if first.units == "tokens" else None
 
 
 def drawn_means(gains_MS: Floats, lengths: Ints, *, rng: np.random.Generator, draws: int) -> Floats:

@@ -24,6 +24,7 @@ from modlm.counts.counts import EDGES, MAX_ORDER, Counts
 from modlm.counts.counts_folder import counts_in
 from modlm.errors import ConfigError, ModelFolderError, ModlmError
 from modlm.formats.folder import FILE_NAME, Folder, Verify, is_folder, open_folder, write_folder
+from modlm.formats.vocabulary_files import vocabulary_in
 from modlm.mixers import HeuristicMixer, Mixer, StaticMixer
 from modlm.model.compiled import Compiled, leaf_type, node_type
 from modlm.model.language_model import LanguageModel
@@ -34,7 +35,6 @@ from modlm.smoothing.smoother import given_discounts
 from modlm.text.vocabulary import Vocabulary
 
 KIND = "model"
-VOCABULARY = "vocabulary.txt"
 CARD = "card.md"
 NGRAM = "columns/ngram"
 DEEPEST = 16  # mixtures of mixtures
@@ -73,7 +73,7 @@ def _ngram_contents(model: NgramLM, inside: str) -> tuple[About, Arrays, Texts]:
         "settings": asdict(model.settings) if model.settings else None,
         "counts": None,
         "notes": list(model.notes),
-        "vocabulary": model.vocabulary.fingerprint,
+        **model.vocabulary.fingerprints(),
     }
     arrays: Arrays = dict(zip(("words", "nodes", "leaves"), compiled.arrays, strict=True))
     if model.counts is not None:
@@ -87,14 +87,14 @@ def _ngram_contents(model: NgramLM, inside: str) -> tuple[About, Arrays, Texts]:
     return (
         about,
         {prefix + name: array for name, array in arrays.items()},
-        {inside + VOCABULARY: _lines(model.vocabulary)},
+        vocabulary_texts(model.vocabulary, inside),
     )
 
 
 def _mixture_contents(model: Mixture, inside: str) -> tuple[About, Arrays, Texts]:
     blocks, arrays, texts = block_contents(model.vocabulary, model.blocks, inside)
     mixer = {"kind": model.mixer.kind, **model.mixer.parts().settings}
-    about = {"kind": "mixture", "blocks": blocks, "mixer": mixer, "vocabulary": model.vocabulary.fingerprint}
+    about = {"kind": "mixture", "blocks": blocks, "mixer": mixer, **model.vocabulary.fingerprints()}
     return about, arrays, texts
 
 
@@ -103,7 +103,7 @@ def block_contents(
 ) -> tuple[dict[str, About], Arrays, Texts]:
     """The columns of a model as settings for each block, arrays and texts, the vocabulary among them."""
     arrays: Arrays = {}
-    texts: Texts = {inside + VOCABULARY: _lines(vocabulary)}
+    texts = vocabulary_texts(vocabulary, inside)
     blocks: dict[str, About] = {}
     for name, block in own.items():
         place = f"{inside}columns/{name}/"
@@ -136,16 +136,17 @@ def named(dotted: str) -> Any:
     return getattr(importlib.import_module(module), function)
 
 
-def _lines(vocabulary: Vocabulary) -> bytes:
-    return ("\n".join(vocabulary.words) + "\n").encode()
+def vocabulary_texts(vocabulary: Vocabulary, inside: str) -> Texts:
+    """The files of a vocabulary inside a folder."""
+    return {inside + name: data for name, data in vocabulary.files().items()}
 
 
 def default_card(model: LanguageModel) -> str:
     """A card for a model about which nothing more was said."""
-    title, words = type(model).__name__, len(model.vocabulary)
+    title, size = type(model).__name__, f"{len(model.vocabulary):,} {model.vocabulary.units}"
     length = model.context_length
     context = f"{length} words of context" if length < UNLIMITED else "all words of the sentence before"
-    return f"# {title}\n\n{words:,} words; looks at {context}.\n"
+    return f"# {title}\n\n{size}; looks at {context}.\n"
 
 
 # ---- opening ---------------------------------------------------------------------------------------------------------
@@ -178,9 +179,7 @@ def load(path: str | os.PathLike[str], *, verify: Verify = "fast", resident: boo
 def opened(folder: Folder, about: About | None = None, *, inside: str = "") -> LanguageModel:
     """The model that a folder, or a folder in it, holds."""
     said = Said(folder, folder.about if about is None else about)
-    vocabulary = Vocabulary.from_file(folder.file(inside + VOCABULARY), strict=True)
-    if vocabulary.fingerprint != said.about.get("vocabulary"):
-        raise folder.damaged(f"{inside}{VOCABULARY} is not the vocabulary that the model was made with")
+    vocabulary = vocabulary_in(folder, said.about, inside=inside, what="model was")
     reader = said.choice({**READERS, **LATER_READERS}, "kind")
     model: LanguageModel = (named(reader) if isinstance(reader, str) else reader)(folder, said, vocabulary, inside)
     return model
@@ -323,12 +322,17 @@ BLOCK_READERS: dict[str, Callable[[Folder, Said, Vocabulary, str], Block]] = {
 }
 
 
+LATER_BLOCK_READERS = {"causal-lm": "modlm.integrations.hugging_face.lm_block.opened"}
+
+
 def read_blocks(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> dict[str, Block]:
     """The columns of a model in their order."""
     blocks: dict[str, Block] = {}
     for name in said.part("blocks").about:
         own = said.part("blocks").part(name)
-        blocks[name] = own.choice(BLOCK_READERS, "kind")(folder, own, vocabulary, f"{inside}columns/{name}/")
+        reader = own.choice({**BLOCK_READERS, **LATER_BLOCK_READERS}, "kind")
+        reader = named(reader) if isinstance(reader, str) else reader
+        blocks[name] = reader(folder, own, vocabulary, f"{inside}columns/{name}/")
     return blocks
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.blocks.block import NOTHING
 from modlm.errors import ConfigError, VocabularyError
-from modlm.text.vocabulary import END, Vocabulary, split_words
+from modlm.text.vocabulary import END, Vocabulary
 
 if TYPE_CHECKING:
     from modlm.model.perplexity import Perplexity
@@ -60,6 +60,8 @@ class LanguageModel(abc.ABC):
     vocabulary: Vocabulary
     context_length: int
     """How many words of context a prediction looks at; UNLIMITED for all of its sentence."""
+    reads_documents: bool = False
+    """Whether it looks at sentences before its own, where there are any."""
 
     @property
     def window_length(self) -> int:
@@ -202,7 +204,7 @@ class LanguageModel(abc.ABC):
 
     def explain(self, sentence: str | Sequence[str]) -> list[Explanation]:
         """For each word and the end of a sentence: the columns, their weights and their shares."""
-        words = split_words(sentence) if isinstance(sentence, str) else list(sentence)
+        words = self.vocabulary.split(sentence) if isinstance(sentence, str) else list(sentence)
         ids = self.sentence_ids(words)
         names, probs_BK, weights_BK = self.shares_along(ids)
         total_B = (probs_BK * weights_BK).sum(axis=1)
@@ -249,9 +251,10 @@ class WindowModel(LanguageModel):
         return np.concatenate((missing, windows_BC[:, -length:]), axis=1)
 
     def moved(self, states: States, words: Ids) -> States:
-        """The windows one word further; `<s>` begins a sentence anew."""
+        """The windows one word further; `<s>` begins a window anew, unless the model reads documents."""
         windows_BC = np.concatenate((states[:, 1:], words[:, None]), axis=1)
-        windows_BC[words == self.vocabulary.start] = self.start()[0]
+        if not self.reads_documents:
+            windows_BC[words == self.vocabulary.start] = self.start()[0]
         return windows_BC
 
 

@@ -35,6 +35,7 @@ class Mixture(WindowModel):
                 f"The mixer has {weights} weights for {len(self.layout)} columns ({', '.join(self.layout.names)})."
             )
         self.context_length = max(block.context_length for block in blocks.values())
+        self.reads_documents = any(getattr(block, "reads_documents", False) for block in blocks.values())
 
     def described(self) -> dict[str, Any]:
         """Its mixer and blocks."""

@@ -254,7 +254,8 @@ class NgramLM(LanguageModel):
 
     def score(self, sentence: str | Sequence[str]) -> float:
         """The natural logarithm of a sentence's probability, its end included."""
-        return self._sentence_scorer(sentence) if isinstance(sentence, str) else super().score(sentence)
+        fast = isinstance(sentence, str) and self.vocabulary.units == "words"
+        return self._sentence_scorer(sentence) if fast else super().score(sentence)  # type: ignore[arg-type]
 
     def score_batch(self, sentences: Sequence[str]) -> Floats:
         """`score` of many sentences at once, on all cores: each takes a stretch of them from text to score."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from modlm.arrays import Ids
 from modlm.errors import InputError
 from modlm.progress import progress
 from modlm.text.corpus import Corpus
-from modlm.text.encoding import encode_blocks
-from modlm.text.vocabulary import UNKNOWN
+from modlm.text.encoding import TextRules, encoded, encoders_of
+from modlm.text.reading import TextSize
+from modlm.text.sources import source_of
+from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
     from modlm.model.language_model import LanguageModel
@@ -34,6 +38,10 @@ class Perplexity:
     impossible: int
     """Predictions with probability 0; any makes the perplexity infinite."""
     seconds: float
+    text_words: int = 0
+    """Words between white space, whatever the model predicts; 0 when the text came as ids and that is not known."""
+    bytes: int = 0
+    """Of all lines as UTF-8, with a line end each; 0 when that is not known."""
 
     @property
     def log_likelihood(self) -> float:
@@ -57,9 +65,22 @@ class Perplexity:
         return _exp(-self.known_log_likelihood / known) if known else math.nan
 
     @property
-    def perplexity_per_word(self) -> float:
-        """The whole text's likelihood spread over its words alone (SRILM's ppl1); NaN if there are no words."""
+    def perplexity_without_ends(self) -> float:
+        """The whole text's likelihood spread over its predictions but sentence ends (SRILM's ppl1); NaN if none."""
         return _exp(-self.log_likelihood / self.words) if self.words else math.nan
+
+    @property
+    def perplexity_per_word(self) -> float:
+        """The likelihood spread over the words between white space and one end a sentence, whatever the model predicts.
+
+        So models of words and of subwords compare. NaN when the text came as ids.
+        """
+        return _exp(-self.log_likelihood / (self.text_words + self.sentences)) if self.bytes else math.nan
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Bits for each byte of the text as UTF-8, one a sentence for its end; NaN when the text came as ids."""
+        return -self.log_likelihood / self.bytes / math.log(2) if self.bytes else math.nan
 
     @property
     def bits(self) -> float:
@@ -79,14 +100,18 @@ class Perplexity:
         return {
             "perplexity": self.perplexity,
             "perplexity_without_unknown": self.perplexity_without_unknown,
+            "perplexity_without_ends": self.perplexity_without_ends,
             "perplexity_per_word": self.perplexity_per_word,
             "bits": self.bits,
+            "bits_per_byte": self.bits_per_byte,
             "log_likelihood": self.log_likelihood,
             "sentences": self.sentences,
             "words": self.words,
             "predictions": self.predictions,
             "unknown": self.unknown,
             "impossible": self.impossible,
+            "text_words": self.text_words,
+            "bytes": self.bytes,
             "words_per_second": self.words_per_second,
         }
 
@@ -101,8 +126,10 @@ def perplexity(model: LanguageModel, text: Any, *, encoding_errors: str = "stric
     if isinstance(text, Corpus):
         same = text.vocabulary == model.vocabulary
         blocks = iter([text.ids if same else text.vocabulary.mapping(model.vocabulary)[text.ids]])
+        sizes = [text.size] if text.size is not None else []
     else:
-        blocks = encode_blocks(text, model.vocabulary, encoding_errors=encoding_errors)
+        sizes = list[TextSize]()
+        blocks = _read(text, model.vocabulary, TextRules(encoding_errors=encoding_errors), sizes)
     known_total = unknown_total = 0.0
     sentences = predictions = unknown = impossible = 0
     with progress("scoring") as bar:
@@ -123,4 +150,12 @@ def perplexity(model: LanguageModel, text: Any, *, encoding_errors: str = "stric
         )
     seconds = time.perf_counter() - begun
     words = predictions - sentences
-    return Perplexity(known_total, unknown_total, sentences, words, unknown, impossible, seconds)
+    text_words, size = sum(part.words for part in sizes), sum(part.bytes for part in sizes)
+    return Perplexity(known_total, unknown_total, sentences, words, unknown, impossible, seconds, text_words, size)
+
+
+def _read(text: Any, vocabulary: Vocabulary, rules: TextRules, sizes: list[TextSize]) -> Iterator[Ids]:
+    """The ids of a text, block by block; `sizes` takes what it was in words and bytes."""
+    for block in encoded(source_of(text), encoders_of(vocabulary), rules):
+        sizes.append(TextSize(block.words, block.bytes))
+        yield block.ids

@@ -39,7 +39,7 @@ def contents(model: NeuralMixture, inside: str) -> tuple[About, Arrays, Texts]:
         "blocks": blocks,
         "delta": model.delta,
         "net": asdict(model.net.config),
-        "vocabulary": model.vocabulary.fingerprint,
+        **model.vocabulary.fingerprints(),
     }
     return about, arrays, texts
 

@@ -47,6 +47,8 @@ class NeuralMixture(LanguageModel):
         config = net.config
         self.recurrent = net.state_shape[0] > 0
         self.document = config.context == "document"
+        self._keeps_lines = any(getattr(block, "reads_documents", False) for block in self.blocks.values())
+        self.reads_documents = self.document or self._keeps_lines
         counted = max((block.context_length for block in self.blocks.values()), default=0)
         looked_at = max(counted, config.words if "word" in config.inputs else 0)
         self.context_length = UNLIMITED if self.recurrent else looked_at
@@ -318,6 +320,8 @@ class NeuralMixture(LanguageModel):
                 moved["state"][steps] = after.transpose(0, 1).flatten(1).cpu().numpy()
             forgotten = words_B == NOTHING if self.document else begins
             moved["state"][forgotten] = 0.0
+        if self._keeps_lines:
+            begins = words_B == NOTHING
         places: Ints = np.flatnonzero(begins)
         moved["words"][places] = NOTHING
         moved["words"][places, -1] = words_B[places]

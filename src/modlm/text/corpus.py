@@ -20,7 +20,7 @@ from modlm.files import new_folder
 from modlm.text.corpus_folder import IDS, PIECE, Numbers, Verify, check_ids, read_folder, write_record
 from modlm.text.encoding import TextRules
 from modlm.text.id_store import FileStore, IdStore, MemoryStore
-from modlm.text.reading import Reading, TextReader, WordLimits
+from modlm.text.reading import Reading, TextReader, TextSize, WordLimits
 from modlm.text.sources import BLOCK_BYTES, Text, source_of
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
@@ -35,6 +35,8 @@ class Corpus:
     sentences: int
     unknown: int
     """How many of the words are `<unk>`."""
+    size: TextSize | None = None
+    """How much text it was read from, if it is the whole of it and was read just now."""
 
     @classmethod
     def from_text(
@@ -76,7 +78,7 @@ class Corpus:
 
     @classmethod
     def _of(cls, reading: Reading) -> Corpus:
-        return cls(reading.ids, reading.vocabulary, reading.sentences, reading.unknown)
+        return cls(reading.ids, reading.vocabulary, reading.sentences, reading.unknown, reading.size)
 
     @classmethod
     def from_ids(cls, ids: Ids, vocabulary: Vocabulary) -> Corpus:

@@ -11,10 +11,11 @@ import numpy as np
 
 from modlm.arrays import Ids
 from modlm.errors import InputError, ModelFolderError, ModlmError
-from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
+from modlm.text.tokens import TOKENIZER, TokenVocabulary, tokenizer_bytes
+from modlm.text.vocabulary import END, UNKNOWN, VOCABULARY, Vocabulary
 
 FORMAT, VERSION = "modlm corpus", 1
-IDS, VOCABULARY, RECORD = "ids.npy", "vocabulary.txt", "corpus.json"
+IDS, RECORD = "ids.npy", "corpus.json"
 PIECE = 1 << 22  # ids looked at together when a corpus is checked
 
 Verify: TypeAlias = Literal["fast", "full"]
@@ -31,14 +32,15 @@ class Numbers:
 
 def write_record(folder: Path, ids: Ids, vocabulary: Vocabulary, numbers: Numbers) -> None:
     """Write the vocabulary and the record beside `ids.npy`."""
-    vocabulary.save(folder / VOCABULARY)
+    for name, data in vocabulary.files().items():
+        (folder / name).write_bytes(data)
     record = {
         "format": FORMAT,
         "version": VERSION,
         "ids": len(ids),
         "sentences": numbers.sentences,
         "unknown": numbers.unknown,
-        "vocabulary": vocabulary.fingerprint,
+        **vocabulary.fingerprints(),
     }
     (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n")
 
@@ -53,6 +55,8 @@ def read_folder(folder: Path, *, verify: Verify) -> tuple[Ids, Vocabulary, Numbe
         raise _damaged(folder, str(error)) from error
     if vocabulary.fingerprint != record["vocabulary"]:
         raise _damaged(folder, f"{VOCABULARY} is not the vocabulary with which the text was read")
+    if "tokenizer" in record:
+        vocabulary = _with_tokenizer(folder, vocabulary, record["tokenizer"])
     if ids.dtype != np.dtype("<u4") or ids.shape != (record["ids"],):
         raise _damaged(folder, f"{IDS} holds {ids.shape} {ids.dtype}, but {RECORD} says {record['ids']} uint32")
     numbers = Numbers(record["sentences"], record["unknown"])
@@ -64,6 +68,16 @@ def read_folder(folder: Path, *, verify: Verify) -> tuple[Ids, Vocabulary, Numbe
         if found != numbers:
             raise _damaged(folder, f"{IDS} has {found}, but {RECORD} says {numbers}")
     return ids, vocabulary, numbers
+
+
+def _with_tokenizer(folder: Path, vocabulary: Vocabulary, fingerprint: object) -> TokenVocabulary:
+    try:
+        tokens = TokenVocabulary(vocabulary.files()[VOCABULARY], tokenizer_bytes(folder / TOKENIZER))
+    except InputError as error:
+        raise _damaged(folder, str(error)) from error
+    if tokens.tokenizer_fingerprint != fingerprint:
+        raise _damaged(folder, f"{TOKENIZER} is not the tokenizer with which the text was read")
+    return tokens
 
 
 def _read_record(folder: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ is wrong with a text (bytes that are not UTF-8, reserved names) is reported for 
 
 from __future__ import annotations
 
+import abc
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +21,9 @@ from modlm.arrays import Bytes, Ids, threads
 from modlm.errors import ConfigError, InputError
 from modlm.progress import progress, short
 from modlm.text.sources import BLOCK_BYTES, PADDING, Block, Files, Sentences, Text, as_lines, source_of
-from modlm.text.vocabulary import Vocabulary
-from modlm.text.word_list import END_NAME, START_NAME, UNKNOWN_NAME
+from modlm.text.tokens import TokenVocabulary
+from modlm.text.vocabulary import UNKNOWN, Vocabulary
+from modlm.text.word_list import END_NAME, SPACE, START_NAME, UNKNOWN_NAME
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -50,6 +52,10 @@ class Encoded:
     unknown: int
     encoder: int
     """Which of the encoders wrote it."""
+    words: int
+    """Words between white space, whatever the ids stand for."""
+    bytes: int
+    """Of all lines with a line end each, as UTF-8."""
 
 
 class Encoder(Protocol):
@@ -76,6 +82,20 @@ class VocabularyEncoder:
         return status, int(self.state[AT]), int(self.state[WROTE]), int(self.state[UNKNOWNS])
 
 
+class TokenEncoder:
+    """The ids of a tokenizer's tokens; it uses all cores by itself, so one encoder is enough."""
+
+    def __init__(self, vocabulary: TokenVocabulary) -> None:
+        self.vocabulary = vocabulary
+
+
+def encoders_of(vocabulary: Vocabulary, workers: int | None = None) -> Sequence[Encoder | TokenEncoder]:
+    """As many encoders as can work side by side."""
+    if isinstance(vocabulary, TokenVocabulary):
+        return [TokenEncoder(vocabulary)]
+    return [VocabularyEncoder(vocabulary) for _ in range(threads(workers))]
+
+
 def padded(sentence: str) -> Bytes:
     """A sentence as the kernel `encode_sentence` takes it; its `size` is the length without PADDING."""
     return np.frombuffer(bytearray(sentence + "\n" + "\0" * PADDING, "utf-8"), np.uint8)
@@ -95,8 +115,7 @@ def encode_blocks(
     A text without sentences gives nothing. The arguments are those of `Corpus.from_text`.
     """
     rules = TextRules(unknown_name=unknown_name, encoding_errors=encoding_errors)
-    encoders = [VocabularyEncoder(vocabulary) for _ in range(threads(workers))]
-    for block in encoded(source_of(text), encoders, rules, block_bytes=block_bytes):
+    for block in encoded(source_of(text), encoders_of(vocabulary, workers), rules, block_bytes=block_bytes):
         yield block.ids
 
 
@@ -106,19 +125,23 @@ def encode_sentences(sentences: Sequence[str], vocabulary: Vocabulary) -> Ids:
     size = len(data)
     data.extend(bytes(PADDING))
     block = Block(data, size, "the sentences", 0, True, size)
-    result = _Lane(0, VocabularyEncoder(vocabulary), TextRules()).run(block)
+    result = _lane(0, encoders_of(vocabulary, workers=1)[0], TextRules()).run(block)
     if isinstance(result, Fault):
         raise InputError(result.message, path=block.source, line=result.line)
     return result.ids
 
 
 def encoded(
-    source: Files | Sentences, encoders: Sequence[Encoder], rules: TextRules, *, block_bytes: int = BLOCK_BYTES
+    source: Files | Sentences,
+    encoders: Sequence[Encoder | TokenEncoder],
+    rules: TextRules,
+    *,
+    block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[Encoded]:
     """The blocks of a text as ids, in order, with as many threads as there are encoders."""
     free: SimpleQueue[_Lane] = SimpleQueue()
     for number, encoder in enumerate(encoders):
-        free.put(_Lane(number, encoder, rules))
+        free.put(_lane(number, encoder, rules))
 
     def work(block: Block) -> tuple[Block, Encoded | Fault]:
         lane = free.get()
@@ -134,7 +157,7 @@ def encoded(
             if isinstance(result, Fault):
                 raise InputError(result.message, path=block.source, line=lines + result.line)
             lines += result.sentences
-            words += len(result.ids) - 2 * result.sentences
+            words += result.words
             bar.advance(block.consumed, note=f"{short(words / (time.monotonic() - bar.started))} words/s")
             yield result
 
@@ -167,12 +190,14 @@ class Fault:
     message: str
 
 
-class _Lane:
-    """An encoder with the room it writes to; one block at a time."""
+class _Lane(abc.ABC):
+    """One block at a time to ids; subclasses say how."""
 
-    def __init__(self, number: int, encoder: Encoder, rules: TextRules) -> None:
-        self.number, self.encoder, self.rules = number, encoder, rules
-        self.out: Ids = np.empty(0, np.uint32)
+    rules: TextRules
+
+    @abc.abstractmethod
+    def _encode(self, data: bytearray, size: int) -> Encoded | Fault:
+        """Whole lines of good UTF-8, with PADDING behind them."""
 
     def run(self, block: Block) -> Encoded | Fault:
         bad = None if block.data.isascii() else _invalid_utf8(block)
@@ -183,6 +208,14 @@ class _Lane:
             return self._encode(bytearray(repaired + bytes(PADDING)), len(repaired))
         before = self._encode(block.data, block.data.rfind(b"\n", 0, bad) + 1)
         return before if isinstance(before, Fault) else _utf8_fault(block, bad)
+
+
+class _KernelLane(_Lane):
+    """An encoder with the room it writes to."""
+
+    def __init__(self, number: int, encoder: Encoder, rules: TextRules) -> None:
+        self.number, self.encoder, self.rules = number, encoder, rules
+        self.out: Ids = np.empty(0, np.uint32)
 
     def _encode(self, data: bytearray, size: int) -> Encoded | Fault:
         from modlm.text.text_kernels import DONE
@@ -195,8 +228,36 @@ class _Lane:
             np.frombuffer(data, np.uint8), size, self.rules.unknown_name, self.out
         )
         if status == DONE:
-            return Encoded(self.out[:wrote].copy(), lines, unknown, self.number)
+            return Encoded(self.out[:wrote].copy(), lines, unknown, self.number, wrote - 2 * lines, size)
         return Fault(data.count(b"\n", 0, at) + 1, _reserved_message(data, at))
+
+
+class _TokenLane(_Lane):
+    """Lines as strings through a tokenizer."""
+
+    def __init__(self, number: int, encoder: TokenEncoder, rules: TextRules) -> None:
+        self.number, self.vocabulary, self.rules = number, encoder.vocabulary, rules
+
+    def _encode(self, data: bytearray, size: int) -> Encoded | Fault:
+        lines = [line.removesuffix("\r") for line in data[:size].decode().split("\n")[:-1]]
+        ids = self.vocabulary.encode_lines(lines)
+        unknown = int(np.count_nonzero(ids == UNKNOWN))
+        return Encoded(ids, len(lines), unknown, self.number, count_words(data, size), size)
+
+
+def _lane(number: int, encoder: Encoder | TokenEncoder, rules: TextRules) -> _Lane:
+    if isinstance(encoder, TokenEncoder):
+        return _TokenLane(number, encoder, rules)
+    return _KernelLane(number, encoder, rules)
+
+
+_IS_SPACE = np.isin(np.arange(256), np.frombuffer(SPACE.encode(), np.uint8))
+
+
+def count_words(data: bytes | bytearray, size: int) -> int:
+    """Words between ASCII white space in the first `size` bytes."""
+    space = _IS_SPACE[np.frombuffer(data, np.uint8, count=size)]
+    return int(np.count_nonzero(space[:-1] < space[1:])) + int(size > 0 and not space[-1])
 
 
 def _invalid_utf8(block: Block) -> int | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from modlm.arrays import Ids, threads
 from modlm.errors import ConfigError, InputError
-from modlm.text.encoding import TextRules, VocabularyEncoder, encoded
+from modlm.text.encoding import TextRules, encoded, encoders_of
 from modlm.text.id_store import IdStore
 from modlm.text.sources import BLOCK_BYTES, Files, Sentences
 from modlm.text.vocabulary import Vocabulary
@@ -30,6 +30,16 @@ class WordLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class TextSize:
+    """How much text there was, in units that do not depend on a vocabulary."""
+
+    words: int
+    """Between white space, without sentence ends."""
+    bytes: int
+    """Of all lines as UTF-8, with a line end each."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What a pass found."""
 
@@ -38,6 +48,7 @@ class Reading:
     sentences: int
     unknown: int
     """Words that are `<unk>`."""
+    size: TextSize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,29 +62,33 @@ class TextReader:
 
     def encode(self, vocabulary: Vocabulary, store: IdStore) -> Reading:
         """Read with a vocabulary that is given."""
-        encoders = [VocabularyEncoder(vocabulary) for _ in range(threads(self.workers))]
-        blocks = encoded(self.source, encoders, self.rules, block_bytes=self.block_bytes)
-        sentences, unknown = 0, 0
+        blocks = encoded(
+            self.source, encoders_of(vocabulary, self.workers), self.rules, block_bytes=self.block_bytes
+        )  # fmt: skip
+        sentences, unknown, words, size = 0, 0, 0, 0
         for block in blocks:
             store.append(block.ids)
             sentences += block.sentences
             unknown += block.unknown
+            words, size = words + block.words, size + block.bytes
         self._refuse_nothing(sentences)
-        return Reading(vocabulary, store.finish(), sentences, unknown)
+        return Reading(vocabulary, store.finish(), sentences, unknown, TextSize(words, size))
 
     def collect(self, limits: WordLimits, store: IdStore) -> Reading:
         """Read and make the vocabulary from the words that are met."""
         tables = [WordTable() for _ in range(threads(self.workers))]
-        sentences, parts = 0, []
+        sentences, words, size, parts = 0, 0, 0, []
         for block in encoded(self.source, tables, self.rules, block_bytes=self.block_bytes):
             store.append(block.ids)
             sentences += block.sentences
+            words, size = words + block.words, size + block.bytes
             parts.append(block.encoder)
         self._refuse_nothing(sentences)
         whole, to_whole = merged(tables)
         lines, final, unknown = whole.ordered(max_words=limits.max_words, min_count=limits.min_count)
         to_final = [final[ids] for ids in to_whole]
-        return Reading(Vocabulary(lines), store.finish([to_final[part] for part in parts]), sentences, unknown)
+        ids = store.finish([to_final[part] for part in parts])
+        return Reading(Vocabulary(lines), ids, sentences, unknown, TextSize(words, size))
 
     def _refuse_nothing(self, sentences: int) -> None:
         if sentences == 0:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -34,10 +34,21 @@ from modlm.text.word_list import (
 if TYPE_CHECKING:
     from modlm.text.text_kernels import Table
 
-__all__ = ["END", "END_NAME", "RESERVED", "START_NAME", "UNKNOWN", "UNKNOWN_NAME", "Vocabulary", "split_words"]
+__all__ = [
+    "END",
+    "END_NAME",
+    "RESERVED",
+    "START_NAME",
+    "UNKNOWN",
+    "UNKNOWN_NAME",
+    "VOCABULARY",
+    "Vocabulary",
+    "split_words",
+]
 
 UNKNOWN = 0
 END = 1
+VOCABULARY = "vocabulary.txt"
 
 _WORD = re.compile(f"[^{SPACE}]+")
 
@@ -49,6 +60,9 @@ def split_words(sentence: str) -> list[str]:
 
 class Vocabulary:
     """Words and their ids; frozen. Two vocabularies are equal when their files would be."""
+
+    units: ClassVar[str] = "words"
+    """What a text is split into."""
 
     def __init__(self, lines: bytes, offsets: Ints | None = None) -> None:
         """From the bytes of a sound vocabulary file; the `from_` methods check what they are given."""
@@ -145,6 +159,18 @@ class Vocabulary:
         ids = self._ids
         return np.fromiter((ids.get(name, UNKNOWN) for name in names), np.uint32, len(names))
 
+    def split(self, sentence: str) -> list[str]:
+        """The words of a sentence."""
+        return split_words(sentence)
+
+    def splits_like(self, other: Vocabulary) -> bool:
+        """Whether the other vocabulary splits texts at the same places."""
+        return self.units == other.units
+
+    def join(self, words: Sequence[str]) -> str:
+        """Words as a sentence."""
+        return " ".join(words)
+
     def decode(self, ids: Ids | Sequence[int]) -> list[str]:
         """The words with these ids."""
         return [self.word(word_id) for word_id in np.asarray(ids).tolist()]
@@ -160,11 +186,19 @@ class Vocabulary:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
-    def __reduce__(self) -> tuple[type[Vocabulary], tuple[bytes]]:
+    def __reduce__(self) -> tuple[type[Vocabulary], tuple[bytes, ...]]:
         return Vocabulary, (self._lines,)
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self):,} words)"
+
+    def files(self) -> dict[str, bytes]:
+        """What a folder keeps of it, by the names of files."""
+        return {VOCABULARY: self._lines}
+
+    def fingerprints(self) -> dict[str, str]:
+        """What a folder says of these files."""
+        return {"vocabulary": self.fingerprint}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the vocabulary file."""
@@ -175,6 +209,11 @@ class Vocabulary:
         """For each of my ids, J too, the id of the same word in the other vocabulary, UNKNOWN when it has none."""
         from modlm.text.text_kernels import map_words
 
+        if not self.splits_like(other):
+            raise VocabularyError(
+                f"Texts are split into {self.units} by one vocabulary and otherwise ({other.units}) by another, so ids "
+                f"cannot be translated. Use one tokenizer, or words, for all."
+            )
         mapping = np.empty(len(self) + 1, np.uint32)
         blob, offsets, _ = self.kernel_tables()
         map_words(blob, offsets, *other.kernel_tables(), UNKNOWN, mapping)

@@ -113,9 +113,15 @@ class VocabularyConfig:
     """The words that can be predicted: those of a file, or of the training text."""
 
     file: str = ""
+    tokenizer: str = ""
+    """A tokenizer.json or a folder with one: its tokens are predicted instead of words."""
     max_words: int = 0
     """The most frequent so many; 0: all."""
     min_count: int = 1
+
+    def __post_init__(self) -> None:
+        if self.tokenizer and (self.file or self.max_words or self.min_count > 1):
+            raise ConfigError("vocabulary.tokenizer brings its own tokens. Leave out file, max_words and min_count.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,10 @@ Table = dict[str, Any]
 PRESETS = Path(__file__).with_name("presets")
 COLUMN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 TAKEN = ("uniform", "unknown", "delta")  # columns that have these names already
-FILES = ("text", "valid", "test", "vocabulary.file", "columns.*.text", "columns.*.counts", "columns.*.model")
+FILES = (
+    "text", "valid", "test", "vocabulary.file", "vocabulary.tokenizer", "columns.*.text", "columns.*.counts",
+    "columns.*.model",
+)  # fmt: skip
 USUAL: dict[str, Table] = {  # sections 5.1 and 5.3 of the paper
     "neural": {"extra": [], "net": {"inputs": ["word"], "dropout": 0.5}},
     "interpolated": {"columns": {"ngram": {}}},
@@ -232,7 +235,8 @@ def _check_groups(config: RunConfig, where: str) -> None:
 
 def check_files(config: RunConfig) -> None:
     """Refuse at once what would be missed only when it is read."""
-    named = {"text": config.text, "valid": config.valid, "test": config.test, "vocabulary.file": config.vocabulary.file}
+    named = {"text": config.text, "valid": config.valid, "test": config.test}
+    named |= {"vocabulary.file": config.vocabulary.file, "vocabulary.tokenizer": config.vocabulary.tokenizer}
     for name, block in config.columns.items():
         named |= {f"columns.{name}.text": text for text in block.text}
         named |= {f"columns.{name}.counts": block.counts, f"columns.{name}.model": block.model}

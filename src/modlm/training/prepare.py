@@ -15,6 +15,7 @@ from modlm.nets.block_dropout import BlockDropout
 from modlm.nets.features import FeatureScaling
 from modlm.nets.mixer_net import MixerNet
 from modlm.text.corpus import Corpus
+from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.batches import Batches, BatchSource, DenseRows, Streams
 from modlm.training.blocks import CountColumns, count_columns, dense_blocks
@@ -46,7 +47,7 @@ class Prepared:
 
     def fingerprints(self) -> dict[str, str]:
         """What the texts and the vocabulary are, so that a run is not taken up with others."""
-        prints = {"vocabulary": self.vocabulary.fingerprint}
+        prints = self.vocabulary.fingerprints()
         return prints | {name: _sha256(corpus) for name, corpus in self.corpora.items()}
 
 
@@ -84,7 +85,9 @@ def read_texts(config: RunConfig) -> dict[str, Corpus]:
     """The texts of a run as ids over one vocabulary."""
     words = config.vocabulary
     read = partial(Corpus.from_text, encoding_errors=config.encoding_errors)
-    if words.file:
+    if words.tokenizer:
+        train = read(config.text, TokenVocabulary.from_tokenizer(words.tokenizer))
+    elif words.file:
         train = read(config.text, Vocabulary.from_file(words.file))
     else:
         train = read(config.text, max_words=words.max_words or None, min_count=words.min_count)

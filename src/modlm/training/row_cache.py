@@ -95,7 +95,7 @@ def _about(config: RunConfig, train: Corpus) -> dict[str, Any]:
     columns = columns_of(config)
     return {
         "versions": [modlm.__version__, VERSION],
-        "vocabulary": train.vocabulary.fingerprint,
+        **train.vocabulary.fingerprints(),
         "train": _sum_of_ids(train) if any(column.held_out for column in columns.values()) else "",
         "columns": [[name, asdict(column), _sources(column)] for name, column in columns.items()],
     }

@@ -1,0 +1,151 @@
+"""`modlm adapt`: a causal language model of Hugging Face, mixed with counts of a text over the same tokens."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from modlm.cli.options import Force, Json, Threads
+from modlm.cli.printing import bar, number, print_json, print_table, size
+
+if TYPE_CHECKING:
+    from modlm.integrations.hugging_face.adapt import AdaptConfig, Result
+
+
+def adapt(
+    hf: Annotated[Path, typer.Option("--hf", metavar="DIR", help="A model folder that transformers reads.")],
+    text: Annotated[list[Path], typer.Option("--text", metavar="TEXT", help="Text to count. Repeatable.")],
+    valid: Annotated[Path, typer.Option("--valid", metavar="TEXT", help="Text that was not counted, to learn λ from.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The model folder to write.")],
+    gguf: Annotated[str, typer.Option("--gguf", metavar="FILE", help="The weights: a GGUF file in the folder.")] = "",
+    test: Annotated[Path | None, typer.Option("--test", metavar="TEXT", help="Text that is only reported.")] = None,
+    order: Annotated[
+        int, typer.Option("--order", min=1, max=16, metavar="N", help="Tokens in the longest n-gram.")
+    ] = 5,
+    smoothing: Annotated[
+        str, typer.Option("--smoothing", metavar="NAME", help="Of the n-gram columns.")
+    ] = "modified-kneser-ney",
+    mixer: Annotated[
+        str, typer.Option("--mixer", metavar="learned|static", help="Which λ is saved; both are reported.")
+    ] = "learned",
+    tune_lines: Annotated[
+        int,
+        typer.Option(
+            "--tune-lines",
+            min=0,
+            metavar="N",
+            help="Learn λ from the last N lines of the text, held out of the counts, and let --valid say when to stop.",
+        ),
+    ] = 0,
+    context: Annotated[
+        str, typer.Option("--context", metavar="document|sentence", help="What the model sees: lines before, or one.")
+    ] = "document",
+    window: Annotated[int, typer.Option("--window", min=2, metavar="N", help="Tokens that it sees at most.")] = 512,
+    hidden_state: Annotated[
+        bool, typer.Option("--hidden-state", help="Let λ depend on the model's last hidden vector, too.")
+    ] = False,
+    hidden: Annotated[int, typer.Option("--hidden", min=1, metavar="N", help="Units of the net behind λ.")] = 64,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="Passes of its training at most.")] = 40,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of its training.")] = 1,
+    device: Annotated[str, typer.Option("--device", metavar="cpu|cuda|mps", help="Where the model runs.")] = "cpu",
+    threads: Threads = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Mix a causal language model with counts of a text.
+
+    The model stays frozen and is run once over the validation and test texts; what it said is cached, so an interrupted
+    command goes on when it is given again. Nothing is downloaded. The folder that is written is a model like any other,
+    and MixtureLogitsProcessor.from_folder takes it into generate().
+
+    \b
+    modlm adapt --hf smollm2 --text train.txt --valid valid.txt --test test.txt -o adapted
+    modlm eval adapted other.txt
+    """  # fmt: skip
+    from modlm.cli.outcome import resumable, wrote
+    from modlm.cli.training import Targets, folder_bytes
+    from modlm.errors import require
+
+    Targets(output, force=force).check()
+    for package, extra in (("torch", "neural"), ("transformers", "hf")):
+        require(package, extra=extra, purpose="Adapting a causal language model")
+    from modlm.integrations.hugging_face.adapt import AdaptConfig
+    from modlm.integrations.hugging_face.adapt import adapt as adapted
+    from modlm.integrations.hugging_face.causal_lm import Reading
+    from modlm.integrations.hugging_face.mixer_training import MixerConfig
+    from modlm.model.folder import save
+    from modlm.training.row_cache import cache_folder
+
+    config = AdaptConfig(
+        hf=hf, gguf=gguf, text=tuple(text), valid=valid, test=test, order=order, smoothing=smoothing, mixer=mixer,
+        tune_lines=tune_lines, reading=Reading(context=context, window=window, hidden=hidden_state),
+        training=MixerConfig.usual(hidden_state=hidden_state, hidden=hidden, epochs=epochs, seed=seed), device=device,
+    )  # fmt: skip
+    if sys.argv[1:2] == ["adapt"]:
+        resumable(shlex.join(["modlm", *sys.argv[1:]]), when=cache_folder().parent / "lm")
+    result = adapted(config)
+    resumable("")
+    save(result.model, output, card=card(config, result), overwrite=force)
+    wrote(output)
+    report = {**result.as_dict(), "output": str(output), "bytes": folder_bytes(output)}
+    print_json(report) if json else print_report(report)
+
+
+def table(mixtures: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """A line for each mixture, in units that compare."""
+    first = mixtures["lm alone"]["bits_per_byte"]
+    rows = [
+        [
+            name, number(found["perplexity"]), number(found["perplexity_per_word"]), f"{found['bits_per_byte']:.4f}",
+            f"{found['bits_per_byte'] / first - 1:+.1%}",
+        ]
+        for name, found in mixtures.items()
+    ]  # fmt: skip
+    return ["", "perplexity of tokens", "of words", "bits/byte", "against lm"], rows
+
+
+def print_report(report: dict[str, Any]) -> None:
+    """The numbers for people."""
+    for text, mixtures in report["texts"].items():
+        any_of = next(iter(mixtures.values()))
+        print(f"{text}: {any_of['predictions']:,} tokens, {any_of['text_words']:,} words, {any_of['bytes']:,} bytes")
+        print_table(*table(mixtures))
+        print()
+    shares = [
+        [name, bar(weight, 20).ljust(20), f"{weight:.4f}", f"{report['mean_weights'][name]:.4f}"]
+        for name, weight in report["weights"].items()
+    ]
+    print_table(["column", "", "static λ", "learned λ, mean"], shares, left=2)
+    costs = report["costs"]
+    speeds = [value for name, value in costs.items() if name.startswith("lm_tokens_per_second")]
+    print(
+        f"{costs['counted_tokens']:,.0f} tokens counted in {costs['seconds_counting']:.1f} s "
+        f"({size(int(costs['counts_bytes']))}); net trained in {costs['seconds_training']:.1f} s; "
+        + (f"the model read {min(speeds):,.0f} tokens/s; " if speeds else "the model's pass was cached; ")
+        + f"at most {size(int(costs['peak_bytes']))} of memory"
+    )
+    print(f"{report['output']}: {size(report['bytes'])}")
+
+
+def card(config: AdaptConfig, result: Result) -> str:
+    """`card.md`."""
+    from modlm import __version__
+
+    lines = [
+        f"# {config.hf.name}, adapted to {', '.join(path.name for path in config.text)}",
+        "",
+        f"- A mixture of the frozen causal language model and counts of its tokens up to order {config.order}; λ is "
+        f"{config.mixer}",
+        *(f"- {name}: static λ {weight:.4f}" for name, weight in result.weights.items()),
+    ]
+    for text, mixtures in result.texts.items():
+        lines += [
+            f"- {text}, {name}: {found.bits_per_byte:.4f} bits a byte, perplexity {found.perplexity:.2f} a token, "
+            f"{found.perplexity_per_word:.2f} a word"
+            for name, found in mixtures.items()
+        ]
+    return "\n".join([*lines, "", f"Made by modlm {__version__}.", ""])

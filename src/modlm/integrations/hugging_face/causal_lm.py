@@ -1,0 +1,225 @@
+"""A frozen causal language model over texts: log P of each token, and a few numbers about the whole distribution.
+
+Texts are flat ids of ours, `<s> t … </s>`. The model reads its own ids: a start token, then the tokens of one line, or
+of as many neighbouring lines as its window holds (`context = "document"`). `</s>` is its line end, `<s>` it never sees.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from modlm.arrays import Ids, Ints
+from modlm.blocks.block import NOTHING
+from modlm.errors import ConfigError, InputError, VocabularyError, require
+from modlm.nets.config import CONTEXTS, one_of
+from modlm.progress import watched
+from modlm.text.tokens import TokenVocabulary, tokenizer_bytes
+from modlm.text.vocabulary import END
+
+Singles: TypeAlias = NDArray[np.float32]
+
+FEATURES = ("lm max log prob", "lm entropy", "lm gap")
+POSITIONS = 512  # positions whose whole distributions are in memory at a time, padding counted
+WINDOW = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How the model reads a text."""
+
+    context: str = "document"
+    """`document`: as many lines before as fit into the window; `sentence`: each line alone."""
+    window: int = WINDOW
+    """Tokens that it sees at most, the start token among them."""
+    hidden: bool = False
+    """Whether its last hidden vector is a feature, too."""
+
+    def __post_init__(self) -> None:
+        one_of("context", self.context, CONTEXTS)
+        if self.window < 2:
+            raise ConfigError(f"The window must hold at least 2 tokens, but has {self.window}.")
+
+
+class CausalLm:
+    """A `transformers` model with its tokens as our vocabulary; nothing in it is ever trained."""
+
+    def __init__(self, model: Any, vocabulary: TokenVocabulary, *, start: int | None = None) -> None:
+        """`start` is the token id before the first token of a text: by default what `start_token` says."""
+        self.model = model.eval()
+        self.vocabulary = vocabulary
+        self.size = int(model.get_output_embeddings().weight.shape[0])
+        check_ids(vocabulary, self.size)
+        self.start = start_token(vocabulary) if start is None else start
+        self.units = int(model.config.get_text_config().hidden_size)
+        longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        self.longest = int(longest) if longest else 1 << 30
+
+    @classmethod
+    def load(cls, folder: str | Path, *, gguf: str = "", start: int | None = None, device: str = "cpu") -> CausalLm:
+        """From a folder on this machine (nothing is downloaded), whose weights may be a GGUF file in it."""
+        transformers = require("transformers", extra="hf", purpose="A causal language model")
+        place = Path(folder)
+        if not place.is_dir() or (gguf and not (place / gguf).is_file()):
+            raise InputError("there is no such model folder or GGUF file. Nothing is downloaded.", path=place / gguf)
+        if gguf:
+            require("gguf", extra="gguf", purpose="Reading a GGUF file")
+        options = {"gguf_file": gguf} if gguf else {}
+        quiet = contextlib.nullcontext() if watched() else contextlib.redirect_stderr(io.StringIO())
+        try:
+            with quiet:  # of progress bars, which are drawn whoever watches; what goes wrong is raised
+                model = transformers.AutoModelForCausalLM.from_pretrained(
+                    place, dtype=torch.float32, local_files_only=True, **options
+                )
+        except (OSError, ValueError, KeyError, ImportError) as error:
+            raise InputError(f"transformers cannot read a causal language model here: {error}", path=place) from error
+        size = int(model.get_output_embeddings().weight.shape[0])
+        vocabulary = TokenVocabulary.from_tokenizer(tokenizer_of(place, gguf), size=size)
+        return cls(model.to(device), vocabulary, start=start)
+
+    def features(self, reading: Reading) -> tuple[str, ...]:
+        """What is told of each distribution."""
+        return FEATURES + (tuple(f"lm hidden {unit}" for unit in range(self.units)) if reading.hidden else ())
+
+    # ---- along texts ---------------------------------------------------------------------------------------------
+
+    def sequences(self, ids: Ids, reading: Reading) -> list[Ints]:
+        """The places in a text whose tokens the model predicts in one go, for each stretch that it reads at once."""
+        limit = min(reading.window, self.longest)
+        starts = np.append(np.flatnonzero(ids == self.vocabulary.start), len(ids))
+        found: list[Ints] = []
+        open_ = np.zeros(0, np.int64)
+        for begin, end in pairwise(starts):
+            places = np.arange(begin + 1, end)
+            if reading.context == "sentence" or len(open_) + len(places) > limit:
+                found += [open_] if len(open_) else []
+                pieces = [places[at : at + limit] for at in range(0, len(places), limit)]
+                found += pieces[:-1]
+                open_ = pieces[-1]
+            else:
+                open_ = np.concatenate((open_, places))
+        return [*found, open_] if len(open_) else found
+
+    @torch.inference_mode()
+    def along(self, ids: Ids, sequences: Sequence[Ints], reading: Reading) -> Singles:
+        """(P, 1 + F): log P and features at the places of the sequences, one behind the other."""
+        theirs = [self.vocabulary.theirs[ids[places]] for places in sequences]
+        ends = np.cumsum([0, *map(len, theirs)])
+        out = np.empty((ends[-1], 1 + len(self.features(reading))), np.float32)
+        order = sorted(range(len(theirs)), key=lambda number: -len(theirs[number]))
+        while order:
+            longest = len(theirs[order[0]])
+            batch, order = order[: max(1, POSITIONS // longest)], order[max(1, POSITIONS // longest) :]
+            rows_BT = self._batch([np.append(self.start, theirs[number]) for number in batch])
+            for number, values_TX in zip(
+                batch, self._values(rows_BT, batch_lengths(theirs, batch), reading), strict=True
+            ):
+                out[ends[number] : ends[number + 1]] = values_TX
+        return out
+
+    def _batch(self, rows: Sequence[Ints]) -> Tensor:
+        """Ids of the model, filled up at the right with the start token."""
+        filled_BT = np.full((len(rows), max(map(len, rows))), self.start, np.int64)
+        for row_T, tokens in zip(filled_BT, rows, strict=True):
+            row_T[: len(tokens)] = tokens
+        return torch.from_numpy(filled_BT).to(self.model.device)
+
+    def _values(self, rows_BT: Tensor, lengths: Sequence[int], reading: Reading) -> list[Singles]:
+        """For each row, log P of its tokens behind the start and features."""
+        mask_BT = torch.arange(rows_BT.shape[1] - 1, device=rows_BT.device)[None] < torch.tensor(
+            lengths, device=rows_BT.device
+        ).unsqueeze(1)
+        output = self.model(
+            input_ids=rows_BT[:, :-1], attention_mask=mask_BT.long(), use_cache=False,
+            output_hidden_states=reading.hidden,
+        )  # fmt: skip
+        found = []
+        for row, length in enumerate(lengths):
+            log_probs_TV = torch.log_softmax(output.logits[row, :length].float(), dim=-1)
+            own_T1 = log_probs_TV.gather(1, rows_BT[row, 1 : length + 1, None])
+            parts = [own_T1, distribution_features(log_probs_TV)]
+            if reading.hidden:
+                parts.append(output.hidden_states[-1][row, :length].float())
+            found.append(torch.cat(parts, dim=1).cpu().numpy())
+        return found
+
+    # ---- after windows -------------------------------------------------------------------------------------------
+
+    @torch.inference_mode()
+    def after(self, windows_BC: Ids, reading: Reading) -> tuple[Singles, Singles]:
+        """Whole distributions (B, J) over our ids and features (B, F) after windows of our ids."""
+        limit = min(reading.window, self.longest) - 1
+        probs_BJ = np.empty((len(windows_BC), len(self.vocabulary)), np.float32)
+        features_BF = np.empty((len(windows_BC), len(self.features(reading))), np.float32)
+        theirs = torch.from_numpy(self.vocabulary.theirs).to(self.model.device)
+        for row, window in enumerate(windows_BC):
+            known = window[(window != NOTHING) & (window != self.vocabulary.start)][-limit:]
+            tokens = torch.from_numpy(np.append(self.start, self.vocabulary.theirs[known])).to(self.model.device)
+            output = self.model(input_ids=tokens[None], use_cache=False, output_hidden_states=reading.hidden)
+            log_probs_1V = torch.log_softmax(output.logits[:, -1].float(), dim=-1)
+            parts = [distribution_features(log_probs_1V)]
+            if reading.hidden:
+                parts.append(output.hidden_states[-1][:, -1].float())
+            features_BF[row] = torch.cat(parts, dim=1)[0].cpu().numpy()
+            probs_BJ[row] = log_probs_1V[0, theirs].exp().cpu().numpy()
+        return probs_BJ, features_BF
+
+
+def batch_lengths(theirs: Sequence[Ints], batch: Sequence[int]) -> list[int]:
+    """Tokens of each sequence in a batch."""
+    return [len(theirs[number]) for number in batch]
+
+
+def distribution_features(log_probs_PV: Tensor) -> Tensor:
+    """(P, 3): the highest log probability, the entropy in nats, and how far the second is behind the first."""
+    best_P2 = log_probs_PV.topk(2, dim=-1).values
+    entropy_P = torch.special.entr(log_probs_PV.exp()).sum(dim=-1)
+    gap_P = (best_P2[:, 0] - best_P2[:, 1]).clamp(max=GAP)
+    return torch.stack([best_P2[:, 0], entropy_P, gap_P], dim=1)
+
+
+GAP = 20.0
+"""Where the gap is cut off: a token that is as good as certain."""
+
+
+def start_token(vocabulary: TokenVocabulary) -> int:
+    """The token id before the first token of a text: the special one that the tokenizer puts there, or the line end."""
+    first = vocabulary.first_token()
+    return int(vocabulary.theirs[END]) if first is None else first
+
+
+def tokenizer_of(folder: Path, gguf: str) -> bytes:
+    """The `tokenizer.json` of a model folder, made if it has another kind of tokenizer."""
+    if (folder / "tokenizer.json").is_file():
+        return tokenizer_bytes(folder)
+    transformers = require("transformers", extra="hf", purpose="A causal language model")
+    options = {"gguf_file": gguf} if gguf else {}
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, **options)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise InputError(f"transformers cannot read a tokenizer here: {error}", path=folder) from error
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise InputError("its tokenizer has no tokenizer.json form (it is a slow one).", path=folder)
+    text: str = backend.to_str()
+    return text.encode()
+
+
+def check_ids(vocabulary: TokenVocabulary, size: int) -> None:
+    """That the model's ids and ours are the same tokens, one for one: then our columns are proper over its ids."""
+    if len(vocabulary) != size or (vocabulary.theirs < 0).any():
+        raise VocabularyError(
+            f"The model predicts {size:,} ids, but its tokenizer makes a vocabulary of {len(vocabulary):,}, "
+            f"{np.count_nonzero(vocabulary.theirs < 0)} of which it has no id for. Use the model's own tokenizer; it "
+            f"needs a special token, or an unknown one, besides the one that ends lines."
+        )

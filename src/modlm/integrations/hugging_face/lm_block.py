@@ -1,0 +1,139 @@
+"""A causal language model as a block: one column, with features of its own distribution.
+
+In a model folder it is a reference: where the model lies, and the sum of its weights. It is loaded when first asked
+for, so whoever brings the distributions along (the logits processor) never loads it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from modlm.arrays import Floats, Ids
+from modlm.blocks.block import UNLIMITED, Parts, Rows
+from modlm.errors import ConfigError, InputError, VocabularyError
+from modlm.files import sha256
+from modlm.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from modlm.formats.folder import Folder
+    from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
+    from modlm.model.folder import Said
+
+WEIGHT_FILES = ("*.safetensors", "*.bin", "*.gguf")
+
+
+class CausalLmBlock:
+    """The column `lm`."""
+
+    kind: ClassVar[str] = "causal-lm"
+    columns: tuple[str, ...] = ("lm",)
+    context_length = UNLIMITED
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        reading: Reading,
+        features: tuple[str, ...],
+        *,
+        source: dict[str, Any],
+        lm: CausalLm | None = None,
+    ) -> None:
+        """`source` says where the model lies: `path`, `gguf`, `start` and `sha256`; `lm` is it, if it is loaded."""
+        self.vocabulary, self.reading, self.features, self.source = vocabulary, reading, features, source
+        self._lm = lm
+
+    @classmethod
+    def of(cls, lm: CausalLm, reading: Reading, *, path: Path, gguf: str = "") -> CausalLmBlock:
+        """The block of a model that is loaded."""
+        source = {"path": str(path.resolve()), "gguf": gguf, "start": lm.start, "sha256": fingerprint(path, gguf)}
+        return cls(lm.vocabulary, reading, lm.features(reading), source=source, lm=lm)
+
+    @property
+    def lm(self) -> CausalLm:
+        """The model; loaded now if it was not yet, from where it lay, if it is still the same."""
+        if self._lm is None:
+            from modlm.integrations.hugging_face.causal_lm import CausalLm
+
+            path, gguf = Path(self.source["path"]), self.source["gguf"]
+            if not path.is_dir():
+                raise InputError(
+                    "this is where the causal language model of the mixture lay, but it is gone. Put it back, or "
+                    "attach the model: modlm.integrations.hugging_face.adapted.load_adapted(FOLDER, model).",
+                    path=path,
+                )
+            if fingerprint(path, gguf) != self.source["sha256"]:
+                raise InputError("this causal language model is not the one that the mixture was made with.", path=path)
+            self.attach(CausalLm.load(path, gguf=gguf, start=self.source["start"]))
+        assert self._lm is not None
+        return self._lm
+
+    @property
+    def reads_documents(self) -> bool:
+        """Whether lines before are context."""
+        return self.reading.context == "document"
+
+    def attach(self, lm: CausalLm) -> None:
+        """Use this model from now on."""
+        if lm.vocabulary != self.vocabulary or lm.features(self.reading) != self.features:
+            raise VocabularyError(
+                "The causal language model has another tokenizer or size than the one that the mixture was made with. "
+                "Give that one."
+            )
+        self._lm = lm
+
+    def rows(self, ids: Ids) -> Rows:
+        """P of each token of a text, and features of the distribution it was drawn from."""
+        sequences = self.lm.sequences(ids, self.reading)
+        probs_T1, features_TF = np.ones((len(ids), 1)), np.zeros((len(ids), len(self.features)))
+        if sequences:
+            places, values = np.concatenate(sequences), self.lm.along(ids, sequences, self.reading)
+            probs_T1[places] = np.exp(values[:, :1].astype(np.float64))
+            features_TF[places] = values[:, 1:]
+        return Rows(probs_T1, features_TF)
+
+    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
+        """The whole column and features after each window."""
+        probs_BJ, features_BF = self.lm.after(windows_BC, self.reading)
+        return probs_BJ[:, :, None].astype(np.float64), features_BF.astype(np.float64)
+
+    def rows_after(self, windows_BC: Ids, words_B: Ids) -> Rows:
+        """The row of D for a token after each window."""
+        columns_BJ1, features_BF = self.after(windows_BC)
+        known_B = np.minimum(words_B, len(self.vocabulary) - 1)
+        probs_B = columns_BJ1[np.arange(len(words_B)), known_B, 0]
+        return Rows(np.where(words_B < len(self.vocabulary), probs_B, 1.0)[:, None], features_BF)
+
+    def parts(self) -> Parts:
+        """Where the model lies and how it reads."""
+        return Parts({**self.source, "reading": asdict(self.reading), "features": list(self.features)}, {}, {})
+
+
+def opened(folder: Folder, said: Said, vocabulary: Vocabulary, place: str) -> CausalLmBlock:
+    """The block that a folder speaks of."""
+    from modlm.integrations.hugging_face.causal_lm import Reading
+
+    about, features = said.about, said.about.get("features")
+    if not isinstance(features, list) or not all(isinstance(name, str) for name in features) or not features:
+        raise folder.damaged("the features of its causal language model must be a list of names")
+    source = {name: about.get(name) for name in ("path", "gguf", "sha256")}
+    if not all(isinstance(value, str) for value in source.values()):
+        raise folder.damaged("it does not say where its causal language model lies")
+    try:
+        reading = Reading(**said.part("reading").about)
+    except (TypeError, ConfigError) as error:
+        raise folder.damaged(f"how its causal language model reads is not clear ({error})") from error
+    source["start"] = said.number("start", whole=True)
+    return CausalLmBlock(vocabulary, reading, tuple(features), source=source)
+
+
+def fingerprint(path: Path, gguf: str = "") -> str:
+    """One sum over the configuration and all weights of a model folder."""
+    names = [gguf] if gguf else sorted(file.name for kind in WEIGHT_FILES for file in path.glob(kind))
+    names += ["config.json"] if (path / "config.json").is_file() else []
+    sums = [f"{name} {sha256(path / name)}" for name in names]
+    return hashlib.sha256("\n".join(sums).encode()).hexdigest()

@@ -1,0 +1,110 @@
+"""The mixture inside `generate()`: p = lambda_lm p_lm + sum_k lambda_k P_k instead of the model's own distribution.
+
+    processor = MixtureLogitsProcessor.from_folder("adapted")
+    model.generate(**inputs, logits_processor=LogitsProcessorList([processor]))
+
+Rows of a batch are independent, so padding at the left, several sequences a prompt and beams are fine. Counts see the
+line that is being written: the tokens behind the last line end or special token.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from modlm.arrays import Bools, Ids
+from modlm.blocks.block import NOTHING
+from modlm.errors import ConfigError, require
+from modlm.integrations.hugging_face.adapted import Adapted, as_adapted, lm_block, load_adapted, mixed
+from modlm.integrations.hugging_face.causal_lm import distribution_features
+from modlm.text.tokens import TokenVocabulary
+from modlm.text.vocabulary import END
+
+LogitsProcessor: Any = require("transformers", extra="hf", purpose="A logits processor").LogitsProcessor
+
+
+class MixtureLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers is not typed
+    """Scores in, log P of the mixture out.
+
+    What processors before it forbade (-inf) stays forbidden, so the rest then sums to less than 1; without any it sums
+    to 1 exactly. A mixture that reads hidden vectors needs the model, whose output layer it listens to.
+    """
+
+    def __init__(self, adapted: Adapted, model: Any = None) -> None:
+        self.adapted = as_adapted(adapted)
+        _, self.block = lm_block(adapted)
+        vocabulary = adapted.vocabulary
+        assert isinstance(vocabulary, TokenVocabulary)
+        self.ours, self.theirs, self.start = vocabulary.ours, torch.from_numpy(vocabulary.theirs), vocabulary.start
+        self.boundaries: Bools = boundaries_of(vocabulary)
+        others = [block.context_length for block in adapted.blocks.values() if block is not self.block]
+        self.length = max(1, *others) if others else 1
+        self._hidden: Tensor | None = None
+        self._hook: Any = None
+        if self.block.reading.hidden:
+            self._listen(model)
+
+    @classmethod
+    def from_folder(cls, folder: str | os.PathLike[str], model: Any = None) -> MixtureLogitsProcessor:
+        """The processor of an adapted model; the causal language model itself is not loaded."""
+        return cls(load_adapted(folder), model)
+
+    def _listen(self, model: Any) -> None:
+        if model is None:
+            raise ConfigError("This mixture reads the model's hidden vectors, so the processor needs the model itself.")
+
+        def keep(layer: Any, inputs: tuple[Tensor, ...]) -> None:
+            self._hidden = inputs[0][:, -1].detach()
+
+        self._hook = model.get_output_embeddings().register_forward_pre_hook(keep)
+
+    def close(self) -> None:
+        """Stop listening to the model."""
+        if self._hook is not None:
+            self._hook.remove()
+
+    @torch.inference_mode()
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """log P of every id of the model after each row."""
+        log_probs_BV = torch.log_softmax(scores.float(), dim=-1)
+        features = [distribution_features(log_probs_BV)]
+        if self.block.reading.hidden:
+            assert self._hidden is not None and len(self._hidden) == len(scores), "the model has not been run"
+            features.append(self._hidden.float())
+        probs_BJ = log_probs_BV[:, self.theirs.to(scores.device)].double().exp().cpu().numpy()
+        features_BF = torch.cat(features, dim=1).double().cpu().numpy()
+        mixed_BJ = mixed(self.adapted, self.windows(input_ids), probs_BJ, features_BF)
+        with np.errstate(divide="ignore"):
+            mixed_BV = torch.from_numpy(np.log(mixed_BJ)[:, self.ours]).to(scores)
+        return mixed_BV.masked_fill(torch.isneginf(scores), -torch.inf)
+
+    def windows(self, input_ids: Tensor) -> Ids:
+        """The last tokens of each row as our ids, back to the start of the line."""
+        ids_BL = input_ids[:, -self.length :].cpu().numpy()
+        windows_BC = np.full((len(ids_BL), self.length + 1), NOTHING, np.uint32)
+        if ids_BL.shape[1] == 0:
+            windows_BC[:, -1] = self.start
+            return windows_BC
+        begins_BC: Bools = np.zeros(windows_BC.shape, np.bool_)
+        windows_BC[:, -ids_BL.shape[1] :] = self.ours[ids_BL]
+        begins_BC[:, -ids_BL.shape[1] :] = self.boundaries[ids_BL]
+        if input_ids.shape[1] <= self.length:
+            begins_BC[:, -ids_BL.shape[1] - 1] = True  # nothing stands before the first token
+        last_B = begins_BC.shape[1] - 1 - np.argmax(begins_BC[:, ::-1], axis=1)
+        at_C = np.arange(windows_BC.shape[1])
+        begun_B1 = np.logical_or.reduce(begins_BC, axis=1, keepdims=True)
+        windows_BC[begun_B1 & (at_C < last_B[:, None])] = NOTHING
+        windows_BC[begun_B1 & (at_C == last_B[:, None])] = self.start
+        return windows_BC
+
+
+def boundaries_of(vocabulary: TokenVocabulary) -> Bools:
+    """For each id of the model, whether a line begins behind it: line ends and all special tokens."""
+    found = np.zeros(len(vocabulary.ours), np.bool_)
+    found[vocabulary.special] = True
+    found[vocabulary.theirs[END]] = True
+    return found

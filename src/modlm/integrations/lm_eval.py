@@ -1,0 +1,103 @@
+"""Any model of ours in EleutherAI's `lm-eval`: `loglikelihood`, `loglikelihood_rolling` and `generate_until`.
+
+    python -m modlm.integrations.lm_eval --model modlm --model_args path=model --tasks wikitext
+
+is the harness's own command with our models known to it. From Python: `simple_evaluate(ModlmLM(path="model"), ...)`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from modlm.errors import require
+from modlm.integrations.prompts import continuation, generated, log_probs, text_ids
+from modlm.model.language_model import LanguageModel
+from modlm.model.sampling import Sampling
+from modlm.progress import progress
+
+PURPOSE = "The lm-eval harness"
+LM: Any = require("lm_eval.api.model", extra="lm-eval", purpose=PURPOSE).LM
+register_model: Any = require("lm_eval.api.registry", extra="lm-eval", purpose=PURPOSE).register_model
+
+LENGTH = 256  # words that are generated unless a task says otherwise
+
+
+@register_model("modlm")
+class ModlmLM(LM):  # type: ignore[misc]  # lm-eval is not typed
+    """A model of ours, by its path or as it is."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        model: LanguageModel | None = None,
+        seed: int = 1,
+        **ignored: Any,
+    ) -> None:
+        """The harness passes batch sizes and the like along, which do not matter here; `seed` is that of sampling."""
+        super().__init__()
+        if model is None:
+            from modlm.model.folder import load
+
+            model = load(path or "")
+        self.model, self.rng = model, np.random.default_rng(seed)
+
+    def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+        """log P of each continuation after its context, and whether it is the greedy one."""
+        answers: list[tuple[float, bool]] = []
+        with progress("continuations", total=len(requests), unit="requests") as bar:
+            for request in requests:
+                context, text = request.args
+                found = continuation(self.model, context, text)
+                answers.append((found.log_prob, found.greedy))
+                self.cache_hook.add_partial("loglikelihood", request.args, answers[-1])
+                bar.advance(1)
+        return answers
+
+    def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
+        """log P of each whole text, line by line; the end of its last line counts only if it is written."""
+        answers: list[float] = []
+        with progress("texts", total=len(requests), unit="requests") as bar:
+            for request in requests:
+                (text,) = request.args
+                answers.append(float(log_probs(self.model, text_ids(self.model, text)).sum()))
+                self.cache_hook.add_partial("loglikelihood_rolling", request.args, answers[-1])
+                bar.advance(1)
+        return answers
+
+    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+        """What the model writes after each context; greedy unless the task samples."""
+        answers: list[str] = []
+        with progress("generations", total=len(requests), unit="requests") as bar:
+            for request in requests:
+                context, asked = request.args
+                answers.append(self._generated(context, dict(asked)))
+                self.cache_hook.add_partial("generate_until", request.args, answers[-1])
+                bar.advance(1)
+        return answers
+
+    def _generated(self, context: str, asked: dict[str, Any]) -> str:
+        until = asked.get("until") or ()
+        temperature = float(asked.get("temperature") or 0.0) if asked.get("do_sample", True) else 0.0
+        sampling = Sampling(
+            temperature=temperature, top_k=int(asked.get("top_k") or 0), top_p=float(asked.get("top_p") or 1.0)
+        )
+        return generated(
+            self.model,
+            context,
+            until=(until,) if isinstance(until, str) else tuple(until),
+            most=int(asked.get("max_gen_toks") or asked.get("max_new_tokens") or LENGTH),
+            sampling=sampling,
+            rng=self.rng,
+        )
+
+
+def main() -> None:
+    """The harness's own command line."""
+    require("lm_eval.__main__", extra="lm-eval", purpose=PURPOSE).cli_evaluate()
+
+
+if __name__ == "__main__":
+    main()
