@@ -53,5 +53,5 @@ $(VENV)/.package: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[dev,scale,neural,figures,tune,hf,serve,browser]'
+	$(INSTALL) --editable '.[dev,scale,neural,figures,tune,serve,browser,hf]'
 	@touch $@ $(VENV)/.package

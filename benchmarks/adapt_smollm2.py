@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from modlm.evaluation.compare import drawn_means
-from modlm.integrations.hugging_face.adapt import AdaptConfig, Result, adapt
+from modlm.integrations.hugging_face.adapt import AdaptConfig, Result, Workshop, adapt, prepare
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.mixer_training import MixerConfig
 from modlm.integrations.hugging_face.processor import MixtureLogitsProcessor
@@ -86,14 +86,17 @@ def unpacked(asked: argparse.Namespace, name: str, part: str, work: Path) -> Pat
 def measured(asked: argparse.Namespace, name: str, work: Path) -> dict[str, Any]:
     """The numbers of one corpus: without hidden vectors and with them, and the cost of generating."""
     parts = {part: unpacked(asked, name, part, work) for part in ("train", "valid", "test")}
-    results = {}
+    results: dict[bool, Result] = {}
+    shop: Workshop | None = None
     for hidden in (True, False):  # the pass with hidden vectors serves both
         config = AdaptConfig(
             hf=Path(asked.hf), gguf=asked.gguf, text=(parts["train"],), valid=parts["valid"], test=parts["test"],
             order=asked.order, reading=Reading(window=asked.window, hidden=hidden),
-            training=MixerConfig(epochs=asked.epochs),
+            training=MixerConfig.usual(hidden_state=hidden, epochs=asked.epochs),
         )  # fmt: skip
-        results[hidden] = adapt(config)
+        shop = prepare(config) if shop is None else shop.read_as(config)
+        results[hidden] = adapt(config, shop)
+    assert shop is not None
     plain, vectors = results[False], results[True]
     test = {mixture: numbers.as_dict() for mixture, numbers in plain.texts["test"].items()}
     test[HIDDEN] = vectors.texts["test"]["learned"].as_dict()
@@ -105,7 +108,7 @@ def measured(asked: argparse.Namespace, name: str, work: Path) -> dict[str, Any]
         "mean_weights": plain.mean_weights,
         "epochs": len(plain.history) - 1,
         "costs": vectors.costs | plain.costs,
-        "generation": generation(asked, plain, parts["test"]),
+        "generation": generation(shop.lm, plain, parts["test"]),
     }
 
 
@@ -118,12 +121,11 @@ def intervals(lines: dict[str, np.ndarray], text: Path) -> dict[str, list[float]
     return {name: np.quantile(means[:, place], [0.025, 0.975]).tolist() for place, name in enumerate(names)}
 
 
-def generation(asked: argparse.Namespace, result: Result, text: Path) -> dict[str, float]:
+def generation(lm: CausalLm, result: Result, text: Path) -> dict[str, float]:
     """Milliseconds a token of `generate()`, greedy, one prompt: the model alone, and with the mixture."""
     import torch
     from transformers import LogitsProcessorList
 
-    lm = CausalLm.load(Path(asked.hf), gguf=asked.gguf)
     line = text.read_text(encoding="utf-8").split("\n")[0]
     ids = torch.from_numpy(lm.vocabulary.theirs[lm.vocabulary.encode(line)][:16])[None]
     processor = MixtureLogitsProcessor(result.model)

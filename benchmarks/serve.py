@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime
+import gc
 import json
 import os
 import re
@@ -171,13 +172,14 @@ def page(out: Measured, asked: argparse.Namespace) -> str:
     ]
     lines = [f"# The server under load, {datetime.date.today().isoformat()}", ""]
     lines += ["**A trial run (`--quick`): its numbers mean nothing.**", ""] if asked.quick else []
-    versions = ", ".join(f"{name} {version(name)}" for name in ("modlm", "fastapi", "uvicorn", "uvloop", "httptools"))
+    versions = ", ".join(f"{name} {version(name)}" for name in ("modlm", "fastapi", "uvicorn", "httptools", "orjson"))
     lines += [
         f"- {cpu_model()}, {len(os.sched_getaffinity(0))} cores for server and clients together; "
         f"load average before {asked.load_before}, after {load_average()}",
         f"- {versions}",
         f"- order 5, {asked.clients} clients, {asked.sentences} sentence(s) a request, {asked.seconds:g} s "
         f"after {WARM_UP:g} s of warming up",
+        *([f"- {asked.note}"] if asked.note else []),
         "", "| measure | value | bar | met |", "|---|--:|--:|---|",
     ]  # fmt: skip
     lines += [f"| {name} | {value} | {bar} | {'yes' if met else '**no**'} |" for name, value, bar, met in bars]
@@ -203,6 +205,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=120.0, metavar="S", help="that are measured")
     parser.add_argument("--sentences", type=int, default=1, metavar="N", help="in each request")
     parser.add_argument("--threads", type=int, metavar="N", help="of the server")
+    parser.add_argument("--note", default="", metavar="TEXT", help="what else there is to know, for the report")
     parser.add_argument("--quick", action="store_true", help="try the script for a moment, no real numbers")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the page there, too")
     asked = parser.parse_args(given)
@@ -224,6 +227,8 @@ def main(given: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         NgramLM.fit(train, order=5).save(Path(folder) / "model")
         asked.load_before = load_average()
+        gc.collect()
+        gc.freeze()  # so that clients do not stop to look through what training left behind
         with served(Path(folder) / "model", threads=asked.threads) as (process, host, port):
             out = asyncio.run(load(process, host, port, [line for line in lines if line.strip()], asked))
     report = page(out, asked)

@@ -37,7 +37,7 @@ assert not heavy, heavy
 """
     done = call(code=code)
     assert (done.returncode, done.stderr) == (0, "")
-    for command in "demo ngram train eval score compare next generate interpolate convert inspect".split():
+    for command in "demo ngram train eval score compare next generate interpolate convert inspect serve".split():
         assert f"  {command} " in done.stdout
 
 

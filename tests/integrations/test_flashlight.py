@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from tests.integrations.spoken import BLANK, HEARD, LABELS, MEANT, SPACE, TEXT, emissions, letter_model, word_model
 
+from modlm.errors import MissingPackageError
 from modlm.integrations.flashlight import flashlight_lm
 from modlm.model.language_model import LanguageModel
 
@@ -119,7 +121,8 @@ def test_old_utterances_are_forgotten(decoder: Any) -> None:
 
     def starts() -> int:
         gc.collect()
-        return sum(type(thing).__name__ == "ModlmState" and thing.parent is None for thing in gc.get_objects())
+        states = [thing for thing in gc.get_objects() if type(thing).__name__ == "ModlmState"]
+        return sum(state.node.parent is None for state in states)
 
     before = starts()
     for _ in range(6):
@@ -207,6 +210,13 @@ def test_a_token_may_be_the_end_of_a_sentence() -> None:
     lm = flashlight_lm(WORDS, ["the", "<eos>"], end="<eos>", classes=CLASSES)
     start = lm.start(False)
     assert lm.score(start, 1)[1] == pytest.approx(lm.finish(start)[1]) == pytest.approx(WORDS.score(""))
+
+
+def test_without_the_packages_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("flashlight.lib.text.decoder", "torchaudio.models.decoder"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingPackageError, match="decoders"):
+        flashlight_lm(WORDS, ["the"])
 
 
 def test_impossible_words_stay_finite() -> None:

@@ -9,7 +9,8 @@ import pytest
 from tests.integrations.spoken import TEXT, word_model
 
 from modlm.errors import ConfigError
-from modlm.integrations.fusion import LOWEST, ShallowFusion
+from modlm.integrations.fusion import ShallowFusion
+from modlm.integrations.steps import LOWEST
 from modlm.model.language_model import LanguageModel
 from small_texts import model_of
 

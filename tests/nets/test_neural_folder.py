@@ -124,7 +124,7 @@ def about(folder: Path, **changes: Any) -> None:
         ({"net__body": "transformer"}, "transformer"),
         ({"net__hidden": "6"}, "net.hidden is '6'"),
         ({"net__hidden": True}, "net.hidden is 'True'"),
-        ({"net__odd": 1}, "more or fewer: odd"),
+        ({"net__odd": 1}, "does not know: odd"),
         ({"delta": 1}, "delta must be true or false"),
         ({"delta": False}, "torch.float32"),
         ({"blocks": {"uniform": {"kind": "uniform"}}}, "torch.float32|see nothing|differ"),
@@ -135,6 +135,16 @@ def test_settings_that_are_not_the_nets_are_refused(folder: Path, changes: dict[
     about(folder, **changes)
     with pytest.raises(ModelFolderError, match=message):
         modlm.load(folder)
+
+
+def test_a_model_of_a_version_with_fewer_settings_opens_as_it_was(folder: Path) -> None:
+    before = modlm.load(folder).score("a b z")
+    path = folder / "model.json"
+    manifest = json.loads(path.read_text())
+    for newer in ("locked", "input_dropout", "word_dropout", "weight_dropout"):
+        del manifest["about"]["net"][newer]
+    path.write_text(json.dumps(manifest))
+    assert modlm.load(folder).score("a b z") == before
 
 
 def places_in(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:

@@ -62,6 +62,19 @@ def test_pages_of_other_sites_may_not_ask(client: TestClient, origin: str) -> No
     assert "access-control-allow-origin" not in answer.headers
 
 
+def test_a_name_that_was_allowed_is_answered_to_and_its_pages_too(library: Library) -> None:
+    with client_of(library, access=Access(names=("models.example",)), base="http://models.example") as client:
+        assert client.get("/health").status_code == 200
+        for origin, status in (
+            ("https://models.example", 200),
+            ("https://models.example.evil", 403),
+            ("x://models.example", 403),
+        ):
+            assert client.post("/score", json={"text": "a"}, headers={"Origin": origin}).status_code == status
+        proxied = {"Host": "127.0.0.1:8765", "Origin": "https://models.example"}
+        assert client.post("/score", json={"text": "a"}, headers=proxied).status_code == 200
+
+
 def test_the_servers_own_page_may_ask(client: TestClient) -> None:
     assert client.post("/score", json={"text": "a"}, headers={"Origin": BASE}).status_code == 200
 
@@ -235,3 +248,8 @@ def test_every_answer_keeps_browsers_on_the_safe_side(client: TestClient) -> Non
         assert "access-control-allow-origin" not in answer.headers
         assert "server" not in answer.headers
     assert client.get("/models").headers["cache-control"] == "no-store"
+
+
+def test_head_asks_for_the_headers_of_get(client: TestClient) -> None:
+    assert client.head("/health").headers["content-type"] == "application/json"
+    assert client.head("/score").status_code == 405

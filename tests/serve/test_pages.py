@@ -11,8 +11,8 @@ pytest.importorskip("httpx2", reason="httpx2, which asks the server, is not inst
 
 from fastapi.testclient import TestClient
 
-from modlm.serve import pages
-from modlm.serve.app import make_app
+from modlm.serve import answers, pages
+from modlm.serve.app import EXAMPLES, make_app
 from modlm.serve.docs_page import STYLE, STYLE_HASH
 from modlm.serve.library import Library
 from modlm.serve.metrics import Metrics
@@ -89,6 +89,13 @@ def test_the_examples_of_the_documentation_are_answered(client: TestClient) -> N
             for example in schema["components"]["schemas"][name]["examples"]:
                 told = example | ({"models": ["ngram", "arpa"]} if "models" in example else {})
                 assert client.post(path, json=told).status_code == 200, (path, example)
+
+
+def test_the_example_answers_have_the_shape_of_answers(client: TestClient) -> None:
+    posts = {path for path, methods in client.get("/openapi.json").json()["paths"].items() if "post" in methods}
+    assert set(EXAMPLES) == posts
+    for path, example in EXAMPLES.items():
+        getattr(answers, f"{path[1:].capitalize()}Answer").model_validate(example)
 
 
 def test_every_field_of_a_request_is_described(client: TestClient) -> None:

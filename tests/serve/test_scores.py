@@ -91,7 +91,7 @@ def test_lists_are_ordered_by_score_and_weighted_log_probability(ask: Ask, model
     expected = [
         float(hyp.get("score", 0.0))
         + 0.5 * models["ngram"].score(str(hyp["text"]))
-        - 0.25 * len(str(hyp["text"]).split())
+        + 0.25 * len(str(hyp["text"]).split())
         for hyp in hyps
     ]
     first, second = answer["lists"]

@@ -83,7 +83,7 @@ def adapt(
     config = AdaptConfig(
         hf=hf, gguf=gguf, text=tuple(text), valid=valid, test=test, order=order, smoothing=smoothing, mixer=mixer,
         tune_lines=tune_lines, reading=Reading(context=context, window=window, hidden=hidden_state),
-        training=MixerConfig(hidden=hidden, epochs=epochs, seed=seed), device=device,
+        training=MixerConfig.usual(hidden_state=hidden_state, hidden=hidden, epochs=epochs, seed=seed), device=device,
     )  # fmt: skip
     if sys.argv[1:2] == ["adapt"]:
         resumable(shlex.join(["modlm", *sys.argv[1:]]), when=cache_folder().parent / "lm")

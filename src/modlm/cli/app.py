@@ -114,6 +114,7 @@ def modlm(
     modlm train --text T --valid V -o run       train a net, interpolated n-grams, or a hybrid
     modlm eval model test.txt                   perplexity
     modlm next model "the company said"         the most probable next words, and why
+    modlm serve model                           all of it over HTTP, and a page to look into models
     """  # fmt: skip
 
 

@@ -28,18 +28,31 @@ def serve(
         list[str] | None,
         typer.Option("--run", metavar="DIR", help="A training run whose curves are shown; may be given again."),
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")] = 8765,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; 0.0.0.0 for everybody.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, metavar="N", help="0 for any that is free.")] = 8765,
     token: Annotated[
         str,
-        typer.Option("--token", envvar="MODLM_TOKEN", show_default=False, help="Clients must send it as bearer token."),
+        typer.Option(
+            "--token", envvar="MODLM_TOKEN", show_default=False, metavar="TOKEN", help="What clients must send."
+        ),
     ] = "",
-    max_words: Annotated[int, typer.Option("--max-words", min=1, help="Words that one request may hold.")] = 20_000,
-    max_body: Annotated[int, typer.Option("--max-body", min=1, help="Bytes that one request may have.")] = 4_000_000,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="Another name of this server, such as that of a proxy."),
+    ] = None,
+    max_words: Annotated[
+        int, typer.Option("--max-words", min=1, metavar="N", help="Words that one request may hold.")
+    ] = 20_000,
+    max_body: Annotated[
+        int, typer.Option("--max-body", min=1, metavar="N", help="Bytes that one request may have.")
+    ] = 4_000_000,
     max_concurrent: Annotated[
-        int, typer.Option("--max-concurrent", min=1, help="Requests in work at once; more are turned away.")
+        int,
+        typer.Option("--max-concurrent", min=1, metavar="N", help="Requests in work at once; more are turned away."),
     ] = 128,
-    timeout: Annotated[float, typer.Option("--timeout", help="Seconds that one request may take.")] = 30.0,
+    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="That one request may take.")] = 30.0,
     threads: Threads = None,
 ) -> None:
     """Answer over HTTP, and show a page to look into models.
@@ -64,7 +77,7 @@ def serve(
     from modlm.serve.running import address_of, listen, run_server
 
     limits = Limits(max_words=max_words, max_body=max_body, max_concurrent=max_concurrent, timeout=timeout)
-    access = Access(host=host, token=token)
+    access = Access(host=host, token=token, names=tuple(name.lower() for name in allow_host or ()))
     library = open_library(models, run or [])
     app = make_app(library, limits=limits, access=access)
     listener = listen(host, port)

@@ -21,11 +21,9 @@ from numpy.typing import NDArray
 
 from modlm.arrays import Floats, Ids, Ints
 from modlm.errors import ConfigError
+from modlm.integrations.steps import LOWEST
 from modlm.model.language_model import LanguageModel, States
 from modlm.text.vocabulary import END, END_NAME, RESERVED, START_NAME
-
-LOWEST = -1e5
-"""Stands for log 0 where a decoder multiplies it by a weight that may be 0."""
 
 
 class ShallowFusion:
@@ -102,9 +100,3 @@ def row_keys(states: States) -> Ints:
     rows = np.ascontiguousarray(states).reshape(len(states), -1)
     width = rows.dtype.itemsize * rows.shape[1]
     return np.unique(rows.view(np.dtype((np.void, width))).reshape(-1), return_inverse=True)[1].reshape(-1)
-
-
-def one_word(model: LanguageModel, states: States, word: int) -> tuple[States, float]:
-    """A single state one word further, and log P, at the least LOWEST: for decoders that ask for words one by one."""
-    after, log_probs = model.advance(states, np.array([word], dtype=np.uint32))
-    return after, max(float(log_probs[0]), LOWEST)

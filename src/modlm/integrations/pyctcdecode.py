@@ -12,36 +12,24 @@ word; here it is the end alone. So the score of a beam is always logit score + a
 from __future__ import annotations
 
 import json
+import math
 from bisect import bisect_left
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from modlm.errors import ConfigError
 from modlm.files import new_file
-from modlm.integrations.fusion import one_word
+from modlm.integrations.steps import Node, Steps
 from modlm.model.folder import load
-from modlm.model.language_model import LONGEST, LanguageModel, States
-from modlm.text.vocabulary import END, RESERVED
+from modlm.model.language_model import LONGEST, LanguageModel
+from modlm.text.vocabulary import RESERVED, UNKNOWN
 
-LN10 = float(np.log(10.0))
+LN10 = math.log(10.0)
 USUAL_LENGTH = 6  # letters, as pyctcdecode has it: longer unknown pieces cost more in proportion
 PARAMETERS = {"alpha": float, "beta": float, "unk_score_offset": float, "score_boundary": bool}
 SETTINGS_FILE = "modlm_lm.json"
 MODEL_FOLDER = "model"
-
-
-class State:
-    """The model after the words of a beam; what was asked from here is remembered."""
-
-    __slots__ = ("after", "end", "row")
-
-    def __init__(self, row: States) -> None:
-        self.row = row
-        self.after: dict[str, tuple[float, State]] = {}
-        self.end: float | None = None
 
 
 class CtcLanguageModel:
@@ -62,20 +50,21 @@ class CtcLanguageModel:
         self.score_boundary = score_boundary
         given = None if unigrams is None else set(unigrams)
         self._known = {
-            word for word in model.vocabulary.words if word not in RESERVED and (given is None or word in given)
+            word: place
+            for place, word in enumerate(model.vocabulary.words)
+            if word not in RESERVED and (given is None or word in given)
         }
         self._sorted = sorted(self._known)
+        self._steps = Steps(model)
 
     @property
     def order(self) -> int:
         """Words of context and one; beams that agree in so many last words are pruned to the best."""
         return int(min(self.model.context_length, LONGEST)) + 1
 
-    def get_start_state(self) -> State:
+    def get_start_state(self) -> Node:
         """Before the first word: the start of a sentence, or no context at all without `score_boundary`."""
-        if self.score_boundary:
-            return State(self.model.start(1))
-        return State(self.model.state_after(np.zeros((1, 0), dtype=np.uint32)))
+        return self._steps.start(nothing=not self.score_boundary)
 
     def score_partial_token(self, partial_token: str) -> float:
         """0 for the beginning of a known word, else the unknown word's offset, more for long pieces."""
@@ -84,28 +73,17 @@ class CtcLanguageModel:
             return 0.0
         return self.unk_score_offset * max(1.0, len(partial_token) / USUAL_LENGTH)
 
-    def score(self, prev_state: State, word: str, is_last_word: bool = False) -> tuple[float, State]:
+    def score(self, prev_state: Node, word: str, is_last_word: bool = False) -> tuple[float, Node]:
         """alpha * log P(word | state) + beta and the state after it; with the end of the sentence if it is the last."""
         state, score = prev_state, 0.0
         if word:
-            log_prob, state = self._after(prev_state, word)
-            score = self.alpha * (log_prob + (0.0 if word in self._known else self.unk_score_offset * LN10)) + self.beta
+            known = self._known.get(word, UNKNOWN)
+            state, log_prob = self._steps.after(prev_state, known)
+            offset = self.unk_score_offset * LN10 if known == UNKNOWN else 0.0
+            score = self.alpha * (log_prob + offset) + self.beta
         if is_last_word and self.score_boundary:
-            score += self.alpha * self._end(state)
+            score += self.alpha * self._steps.log_prob(state)
         return score, state
-
-    def _after(self, state: State, word: str) -> tuple[float, State]:
-        known = state.after.get(word)
-        if known is None:
-            spoken = word if word in self._known else "<unk>"
-            row, log_prob = one_word(self.model, state.row, self.model.vocabulary.id(spoken))
-            known = state.after[word] = (log_prob, State(row))
-        return known
-
-    def _end(self, state: State) -> float:
-        if state.end is None:
-            state.end = one_word(self.model, state.row, END)[1]
-        return state.end
 
     def reset_params(self, **params: Any) -> None:
         """Change alpha, beta, unk_score_offset or score_boundary; None leaves one as it is."""

@@ -101,6 +101,11 @@ class Mixture(WindowModel):
         rows = Rows.joined([rows_after(block, windows_BC, words_B) for block in self.blocks.values()])
         return self.layout.names, rows.probs_TK, self.mixer.weights(rows.features_TF)
 
+    def shares_along(self, ids: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
+        """The same along a sentence, in one pass of each block over it."""
+        rows = self.rows(ids)
+        return self.layout.names, rows.probs_TK[1:], self.mixer.weights(rows.features_TF[1:])
+
 
 def stretches(ids: Ids, start: int, length: int) -> Iterator[slice]:
     """Neighbouring stretches of whole sentences, of at most so many positions where a sentence is not longer."""

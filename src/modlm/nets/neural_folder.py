@@ -67,14 +67,13 @@ def opened(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> N
 
 
 def read_config(said: Said) -> NetConfig:
-    """The settings of a net; all must be there, and no others."""
+    """The settings of a net; those that an earlier version did not have yet are as they were then, the defaults."""
     known = {field.name: field for field in fields(NetConfig)}
-    if set(said.about) != set(known):
-        odd = ", ".join(sorted(str(name)[:40] for name in set(said.about) ^ set(known)))
-        raise said.folder.damaged(f"its net must have the settings of a net, but has more or fewer: {odd}")
+    if odd := ", ".join(sorted(str(name)[:40] for name in set(said.about) - set(known))):
+        raise said.folder.damaged(f"its net has settings that this version does not know: {odd}")
     values: dict[str, Any] = {}
-    for name, field in known.items():
-        value, default = said.about[name], field.default
+    for name, value in said.about.items():
+        default = known[name].default
         if isinstance(default, tuple) and isinstance(value, list) and all(isinstance(item, str) for item in value):
             value = tuple(value)
         numeric = isinstance(default, float) and type(value) is int

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import orjson
@@ -44,6 +46,7 @@ send it as `Authorization: Bearer TOKEN`."""
 
 
 Responses = dict[int | str, dict[str, Any]]
+EXAMPLES: dict[str, Any] = json.loads((Path(__file__).parent / "examples.json").read_text(encoding="utf-8"))
 EVENT = {
     "type": "object",
     "properties": {"data": {"type": "string", "description": "A word and its probability, or the end, as JSON."}},
@@ -98,17 +101,25 @@ def reply(body: bytes) -> Response:
     return Response(body, media_type="application/json")
 
 
-def described(answer: type[answers.AnswerPart], *refusals: int) -> Responses:
-    """The documentation of what an endpoint gives."""
-    return {200: {"model": answer, "description": answer.__doc__ or ""}, **{code: REFUSALS[code] for code in refusals}}
+def described(answer: type[answers.AnswerPart], *refusals: int, path: str = "") -> Responses:
+    """The documentation of what an endpoint gives, with an example if there is one for its path."""
+    about: dict[str, Any] = {"model": answer, "description": answer.__doc__ or ""}
+    if path:
+        about["content"] = {"application/json": {"example": EXAMPLES[path]}}
+    return {200: about, **{code: REFUSALS[code] for code in refusals}}
 
 
 POST = (400, 401, 403, 404, 408, 413, 415, 422, 503, 504)
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
-def post(router: APIRouter, path: str, summary: str, responses: Responses) -> Callable[[Endpoint], Endpoint]:
+def post(
+    router: APIRouter, path: str, summary: str, answer: type[answers.AnswerPart], *, stream: bool = False
+) -> Callable[[Endpoint], Endpoint]:
     """Adds an endpoint that takes JSON."""
+    responses = described(answer, *POST, path=path)
+    if stream:
+        responses[200]["content"]["text/event-stream"] = {"schema": EVENT}
 
     def add(endpoint: Endpoint) -> Endpoint:
         router.add_api_route(
@@ -123,7 +134,7 @@ def post(router: APIRouter, path: str, summary: str, responses: Responses) -> Ca
 def add_asking(router: APIRouter, service: Service) -> None:
     """Scores and words."""
 
-    @post(router, "/score", "Score sentences", described(answers.ScoreAnswer, *POST))
+    @post(router, "/score", "Score sentences", answers.ScoreAnswer)
     async def score(body: ScoreRequest) -> Response:
         """The natural log-probability and perplexity of sentences, each on its own, and of all together.
 
@@ -131,7 +142,7 @@ def add_asking(router: APIRouter, service: Service) -> None:
         """
         return reply(await service.score(body))
 
-    @post(router, "/next", "Predict the next word", described(answers.NextAnswer, *POST))
+    @post(router, "/next", "Predict the next word", answers.NextAnswer)
     async def next_words(body: NextRequest) -> Response:
         """The most probable next words after a context, and how much of their probability each column gave.
 
@@ -139,10 +150,7 @@ def add_asking(router: APIRouter, service: Service) -> None:
         """
         return reply(await service.next_words(body))
 
-    streamed = described(answers.GenerateAnswer, *POST)
-    streamed[200]["content"] = {"text/event-stream": {"schema": EVENT}}
-
-    @post(router, "/generate", "Draw a sentence", streamed)
+    @post(router, "/generate", "Draw a sentence", answers.GenerateAnswer, stream=True)
     async def generate(body: GenerateRequest) -> Response:
         """Words drawn from the model after a context, until the sentence ends.
 
@@ -155,21 +163,21 @@ def add_asking(router: APIRouter, service: Service) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(service.events(service.generation(body)), 200, headers, "text/event-stream")
 
-    @post(router, "/rescore", "Put n-best lists in order", described(answers.RescoreAnswer, *POST))
+    @post(router, "/rescore", "Put n-best lists in order", answers.RescoreAnswer)
     async def rescore(body: RescoreRequest) -> Response:
-        """Each hypothesis gets score + lm_weight log_prob - word_penalty words; lists come back best first."""
+        """Each hypothesis gets score + lm_weight log_prob + word_penalty words; lists come back best first."""
         return reply(await service.rescore(body))
 
 
 def add_looking(router: APIRouter, service: Service) -> None:
     """Into models."""
 
-    @post(router, "/explain", "Explain every word", described(answers.ExplainAnswer, *POST))
+    @post(router, "/explain", "Explain every word", answers.ExplainAnswer)
     async def explain(body: ExplainRequest) -> Response:
         """For every word of a text: its probability in each column, the columns' weights, and their shares."""
         return reply(await service.explain(body))
 
-    @post(router, "/why", "Say why a word is as probable as it is", described(answers.WhyAnswer, *POST))
+    @post(router, "/why", "Say why a word is as probable as it is", answers.WhyAnswer)
     async def why(body: WhyRequest) -> Response:
         """For one word after a context: the matched contexts, their counts, followers and fallbacks, and the weights.
 
@@ -177,7 +185,7 @@ def add_looking(router: APIRouter, service: Service) -> None:
         """
         return reply(await service.why(body))
 
-    @post(router, "/compare", "Compare models on a text", described(answers.CompareAnswer, *POST))
+    @post(router, "/compare", "Compare models on a text", answers.CompareAnswer)
     async def compare(body: CompareRequest) -> Response:
         """A text under several models, word by word, and the words that gained or lost most under the second."""
         return reply(await service.compare(body))

@@ -62,15 +62,23 @@ def _operation(path: str, method: str, about: Schema, schemas: Schema, address: 
     if body:
         out.append(f"<h3>Request</h3>{_table(request, schemas)}")
     for status, response in about["responses"].items():
-        schema = response.get("content", {}).get("application/json", {}).get("schema")
-        if status == "200" and schema:
-            out.append(f"<h3>Answer</h3>{_nested(schema, schemas)}")
+        content = response.get("content", {}).get("application/json", {})
+        if status == "200" and "schema" in content:
+            out.append(f"<h3>Answer</h3>{_example(content)}{_nested(content['schema'], schemas)}")
     refusals = ", ".join(
         f"<code>{status}</code> {escape(response['description'])}"
         for status, response in about["responses"].items()
         if status != "200"
     )
     return "".join(out) + (f'<p class="more">Refusals: {refusals}.</p>' if refusals else "")
+
+
+def _example(content: Schema) -> str:
+    if "example" not in content:
+        return ""
+    shown = json.dumps(content["example"], indent=1, ensure_ascii=False)
+    short = re.sub(r"[\[{]\s+([^][{}]{0,110}?)\s+[]}]", lambda found: re.sub(r"\s+", " ", found[0]), shown)
+    return f"<details><summary>Example</summary><pre><code>{escape(short)}</code></pre></details>"
 
 
 def _command(path: str, method: str, example: Any, address: str) -> str:
@@ -99,14 +107,15 @@ def _table(schema: Schema, schemas: Schema) -> str:
     required = set(schema.get("required", ()))
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code></td><td>{escape(_kind(field))}</td>"
-        f"<td>{_meaning(name, field, required)}</td></tr>"
+        f"<td>{_meaning(name, field, required, schemas)}</td></tr>"
         for name, field in schema.get("properties", {}).items()
     )
     return f'<div class="scroll"><table><tr><th>field<th>type<th>meaning</tr>{rows}</table></div>' if rows else ""
 
 
-def _meaning(name: str, field: Schema, required: set[str]) -> str:
-    told = _inline(field.get("description", ""))
+def _meaning(name: str, field: Schema, required: set[str], schemas: Schema) -> str:
+    record = _record(field).rsplit("/", 1)[-1]
+    told = _inline(field.get("description") or schemas.get(record, {}).get("description", ""))
     default = field.get("default")
     if name not in required and default not in (None, "", [], {}):
         told += f" <span class=more>Default {escape(json.dumps(default))}.</span>"

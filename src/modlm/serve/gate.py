@@ -41,6 +41,7 @@ SAFE_HEADERS = [
 ]
 OPEN_PATHS = ("/health", "/docs", "/openapi.json", "/")  # need no token: they hold nothing of the models
 FORM = b"application/x-www-form-urlencoded"  # what curl -d says of JSON
+WEB = ("http", "https")
 DRAINED = 4  # times the largest body that is read and thrown away, so that the client sees why it was refused
 DRAIN_SECONDS = 2.0
 INTERNAL = "The server failed at this. That is a fault of modlm, not of the request; the server's log says where."
@@ -54,6 +55,8 @@ class Access:
     """The address that is listened on."""
     token: str = ""
     """What clients must send as `Authorization: Bearer …`; nothing for everybody."""
+    names: tuple[str, ...] = ()
+    """Other names under which the server may be asked, such as that of a proxy before it."""
 
     @property
     def local(self) -> bool:
@@ -62,23 +65,24 @@ class Access:
 
     def check(self, path: str, headers: Headers) -> None:
         """Refuse other names for this machine, pages of other sites, and whoever lacks the token."""
-        name = host_of(headers.get(b"host", b"").decode("latin-1"))
-        if self.local and name and not (is_loopback(name) or name == self.host.lower()):
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        name = host_of(host)
+        if self.local and name and not (is_loopback(name) or name == self.host.lower() or name in self.names):
             raise RefusedError(
                 403, "wrong_host", f"The request is for the host {name[:100]!r}, but this server answers as localhost "
-                f"only. Ask http://localhost, or start it with --host.",
+                f"only. Ask http://localhost, or start it with --allow-host {name[:100]}.",
             )  # fmt: skip
-        origin, host = headers.get(b"origin"), headers.get(b"host", b"")
-        if origin is not None and origin.lower() not in (b"http://" + host.lower(), b"https://" + host.lower()):
+        scheme, _, origin = headers.get(b"origin", b"").decode("latin-1").lower().rpartition("://")
+        if b"origin" in headers and (scheme not in WEB or (origin != host and host_of(origin) not in self.names)):
             raise RefusedError(
                 403, "wrong_origin", "The request comes from a page of another site. Pages of other sites may not ask "
                 "this server.",
             )  # fmt: skip
         if self.token and not (path in OPEN_PATHS or path.startswith("/static/")):
             given = headers.get(b"authorization", b"")
-            scheme, _, token = given.partition(b" ")
+            kind, _, token = given.partition(b" ")
             same = hmac.compare_digest(token.strip(), self.token.encode())
-            if scheme.lower() != b"bearer" or not same:
+            if kind.lower() != b"bearer" or not same:
                 raise RefusedError(
                     401, "no_token" if not given else "wrong_token", "This server wants a token. Send the one it was "
                     "started with in the header Authorization: Bearer TOKEN.",
@@ -116,6 +120,8 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # as GET; the server leaves out the body
+            scope = {**scope, "method": "GET"}
         answer = Answer(send)
         begun = time.perf_counter()
         self.metrics.in_flight += 1

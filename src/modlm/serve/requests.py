@@ -140,4 +140,4 @@ class RescoreRequest(BaseModel):
     model: ModelName = None
     nbest: Annotated[list[NbestList], Field(min_length=1)]
     lm_weight: Annotated[Finite, Field(description="What a natural log-probability counts beside the scores.")] = 1.0
-    word_penalty: Annotated[Finite, Field(description="What each word costs; below 0 favours long hypotheses.")] = 0.0
+    word_penalty: Annotated[Finite, Field(description="Added for each word; above 0 favours long hypotheses.")] = 0.0

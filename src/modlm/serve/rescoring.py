@@ -19,14 +19,14 @@ def rescore_answer(
 ) -> dict[str, Any]:
     """The answer, from the scores of all hypotheses, list by list.
 
-    A hypothesis has score + lm_weight * log P - word_penalty * words; equal ones keep their order.
+    A hypothesis has score + lm_weight * log P + word_penalty * words; equal ones keep their order.
     """
     records, at = [], 0
     for hyps in lists:
         entries, sums = [], []
         for _, score in hyps:
             words = scored.starts[at + 1] - scored.starts[at] - 2
-            total = score + (lm_weight * scored.sums[at] if lm_weight else 0.0) - word_penalty * words
+            total = score + (lm_weight * scored.sums[at] if lm_weight else 0.0) + word_penalty * words
             sums.append(-math.inf if math.isnan(total) else total)
             entries.append(
                 {"log_prob": finite(scored.sums[at]), "score": total if math.isfinite(total) else None, "words": words}

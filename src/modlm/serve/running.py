@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import math
 import signal
@@ -100,5 +101,7 @@ def run_server(app: FastAPI, listener: socket.socket, limits: Limits, *, on_read
     )
     server = Server(config, on_ready)
     app.state.service.stopping = lambda: server.should_exit
+    gc.collect()
+    gc.freeze()  # models and modules stay: looking through them again and again would hold up requests
     server.run(sockets=[listener])
     return server.ended_by

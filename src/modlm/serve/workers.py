@@ -38,16 +38,16 @@ class Workers:
     @property
     def scoring(self) -> ThreadPoolExecutor:
         """For batches."""
-        return self._pool("modlm-score")
+        return self._pool("modlm-score", threads())
 
     @property
     def long(self) -> ThreadPoolExecutor:
-        """For everything else."""
-        return self._pool("modlm-serve")
+        """For everything else; twice as many, so that short work is not stuck behind long work."""
+        return self._pool("modlm-serve", 2 * threads())
 
-    def _pool(self, name: str) -> ThreadPoolExecutor:
+    def _pool(self, name: str, count: int) -> ThreadPoolExecutor:
         if name not in self._pools:
-            self._pools[name] = ThreadPoolExecutor(threads(), thread_name_prefix=name)
+            self._pools[name] = ThreadPoolExecutor(count, thread_name_prefix=name)
         return self._pools[name]
 
     async def run(self, work: Callable[[Check], T]) -> T:

@@ -15,7 +15,7 @@ from modlm import Corpus, load
 from modlm.blocks import NgramBlock
 from modlm.cli.app import run
 from modlm.counts import count_text
-from modlm.errors import ConfigError
+from modlm.errors import ConfigError, InputError
 from modlm.integrations.hugging_face.adapt import AdaptConfig, adapt, prepare, rows_of, tuning_parts
 from modlm.integrations.hugging_face.causal_lm import Reading
 from modlm.integrations.hugging_face.mixer_training import MixerConfig
@@ -115,6 +115,8 @@ def test_the_command_reports_saves_and_is_taken_by_other_commands(
 def test_settings_that_make_no_sense_are_refused(config: AdaptConfig) -> None:
     with pytest.raises(ConfigError, match="lines"):
         prepare(changed(config, tune_lines=24))
+    with pytest.raises(InputError, match="no such file"):
+        prepare(changed(config, test=Path("nothing.txt")))
     with pytest.raises(ConfigError, match="mixer"):
         changed(config, mixer="heuristic")
     with pytest.raises(ConfigError, match="at least 1"):

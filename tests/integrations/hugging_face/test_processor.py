@@ -43,8 +43,10 @@ def blocks(model_folder: Path) -> Callable[..., dict[str, Block]]:
     lm = CausalLm.load(model_folder)
     counts = count_text(Corpus.from_text(list(SENTENCES), lm.vocabulary), order=ORDER)
 
-    def made(smoothing: str = "maximum-likelihood", *, hidden: bool = False) -> dict[str, Block]:
-        reading = Reading(context="sentence", hidden=hidden)
+    def made(
+        smoothing: str = "maximum-likelihood", *, hidden: bool = False, context: str = "sentence"
+    ) -> dict[str, Block]:
+        reading = Reading(context=context, hidden=hidden)
         ngram = NgramBlock(estimate(SMOOTHERS[smoothing](), counts))
         return {"lm": CausalLmBlock.of(lm, reading, path=model_folder), "ngram": ngram}
 
@@ -62,8 +64,8 @@ def static(blocks: Callable[..., dict[str, Block]]) -> Made:
 
 @pytest.fixture(scope="module")
 def learned(blocks: Callable[..., dict[str, Block]]) -> Made:
-    def made(*, hidden: bool = False) -> NeuralMixture:
-        own = blocks("modified-kneser-ney", hidden=hidden)
+    def made(**reading: Any) -> NeuralMixture:
+        own = blocks("modified-kneser-ney", **reading)
         layout, config = ColumnLayout(own), NetConfig(body="feedforward", hidden=8, inputs=("counts",))
         net = MixerNet(config, vocab_size=304, features=layout.features, dense=len(layout), delta=False, seed=3)
         return NeuralMixture(own["lm"].vocabulary, own, net)  # type: ignore[attr-defined]
@@ -195,6 +197,20 @@ def test_a_saved_mixture_comes_back_without_the_model_and_scores_with_it(
         expected = mixture.score_batch(list(SENTENCES))
         np.testing.assert_allclose(attached.score_batch(list(SENTENCES)), expected, rtol=1e-5)
         np.testing.assert_allclose(adapted.score_batch(list(SENTENCES)), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("context", ["sentence", "document"])
+def test_states_carry_lines_along_where_documents_are_read(learned: Made, context: str) -> None:
+    mixture = learned(context=context)
+    ids = Corpus.from_text(["the bank", "", "shares fell"], mixture.vocabulary).ids
+    states, found = mixture.start(), [0.0]
+    for word in ids[1:]:
+        states, log_prob = mixture.advance(states, np.array([word], np.uint32))
+        found.append(float(log_prob[0]))
+    np.testing.assert_allclose(found, mixture.log_probs(ids), atol=1e-4)
+    assert mixture.reads_documents == (context == "document")
+    alone = mixture.log_probs(Corpus.from_text(["shares fell"], mixture.vocabulary).ids)
+    assert np.allclose(found[-len(alone) :], alone, atol=1e-4) == (context == "sentence")
 
 
 def test_a_mixture_without_a_causal_model_is_refused(blocks: Callable[..., dict[str, Block]]) -> None:

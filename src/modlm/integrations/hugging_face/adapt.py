@@ -11,7 +11,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from modlm.blocks.held_out import HeldOutColumns
 from modlm.config import choose
 from modlm.counts import count_text
 from modlm.counts.counts import Counts
-from modlm.errors import ConfigError
+from modlm.errors import ConfigError, InputError
 from modlm.integrations.hugging_face.adapted import Adapted
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
@@ -127,10 +127,20 @@ class Workshop:
         """The columns of D."""
         return {LM: self.block, NGRAM: self.ngram}
 
+    def read_as(self, config: AdaptConfig) -> Workshop:
+        """The same with another reading or training; texts, counts and the model stay."""
+        block = CausalLmBlock(
+            self.lm.vocabulary, config.reading, self.lm.features(config.reading), source=self.block.source, lm=self.lm
+        )
+        return replace(self, config=config, block=block, costs=dict(self.costs))
 
-def adapt(config: AdaptConfig) -> Result:
-    """Count, run, tune, train, report; the run of the model over the texts goes on where it was interrupted."""
-    shop = prepare(config)
+
+def adapt(config: AdaptConfig, shop: Workshop | None = None) -> Result:
+    """Count, run, tune, train, report; the run of the model over the texts goes on where it was interrupted.
+
+    A workshop that was prepared already saves loading and counting.
+    """
+    shop = shop or prepare(config)
     rows = {name: rows_of(shop, name) for name in shop.corpora}
     fit, stop = tuning_parts(shop, rows)
     tuned = MixerRows(
@@ -169,6 +179,9 @@ def adapt(config: AdaptConfig) -> Result:
 
 def prepare(config: AdaptConfig) -> Workshop:
     """The model loaded and the text counted over its tokens."""
+    for path in (*config.text, config.valid, *([config.test] if config.test else [])):
+        if not path.exists():
+            raise InputError("there is no such file.", path=path)  # now, and not after minutes of loading and counting
     costs: dict[str, float] = {}
     begun = time.perf_counter()
     lm = CausalLm.load(config.hf, gguf=config.gguf, device=config.device)

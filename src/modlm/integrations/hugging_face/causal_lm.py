@@ -6,7 +6,8 @@ of as many neighbouring lines as its window holds (`context = "document"`). `</s
 
 from __future__ import annotations
 
-import os
+import contextlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -67,8 +68,6 @@ class CausalLm:
     @classmethod
     def load(cls, folder: str | Path, *, gguf: str = "", start: int | None = None, device: str = "cpu") -> CausalLm:
         """From a folder on this machine (nothing is downloaded), whose weights may be a GGUF file in it."""
-        if not watched():
-            os.environ.setdefault("TQDM_DISABLE", "1")  # what reads GGUF files draws bars of its own
         transformers = require("transformers", extra="hf", purpose="A causal language model")
         place = Path(folder)
         if not place.is_dir() or (gguf and not (place / gguf).is_file()):
@@ -76,12 +75,12 @@ class CausalLm:
         if gguf:
             require("gguf", extra="gguf", purpose="Reading a GGUF file")
         options = {"gguf_file": gguf} if gguf else {}
-        if not watched():
-            transformers.utils.logging.disable_progress_bar()
+        quiet = contextlib.nullcontext() if watched() else contextlib.redirect_stderr(io.StringIO())
         try:
-            model = transformers.AutoModelForCausalLM.from_pretrained(
-                place, dtype=torch.float32, local_files_only=True, **options
-            )
+            with quiet:  # of progress bars, which are drawn whoever watches; what goes wrong is raised
+                model = transformers.AutoModelForCausalLM.from_pretrained(
+                    place, dtype=torch.float32, local_files_only=True, **options
+                )
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise InputError(f"transformers cannot read a causal language model here: {error}", path=place) from error
         size = int(model.get_output_embeddings().weight.shape[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,6 +41,11 @@ class MixerConfig:
         for name in ("hidden", "layers", "batch", "epochs", "patience"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} of the mixer must be at least 1, but is {getattr(self, name)}.")
+
+    @classmethod
+    def usual(cls, *, hidden_state: bool = False, **values: Any) -> MixerConfig:
+        """The defaults, with more dropout where hundreds of numbers of a hidden vector are read as well."""
+        return cls(**{"dropout": 0.5 if hidden_state else 0.1, **values})
 
     def net(self) -> NetConfig:
         """A feedforward net over whitened features."""
