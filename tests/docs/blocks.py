@@ -124,7 +124,7 @@ def _same(shown: str, printed: str, tolerance: float) -> bool:
 
 
 def _loose(piece: re.Match[str]) -> str:
-    patterns = {"any": ".*", "number": f"({NUMBER.pattern})", "drawn": f"[{DRAWN}]*", "space": r"\s+"}
+    patterns = {"any": ".*", "number": f"(?<![\\d.,])({NUMBER.pattern})(?![\\d,]*\\d)", "drawn": f"[{DRAWN}]*", "space": r"\s+"}
     return patterns.get(piece.lastgroup or "", re.escape(piece[0]))
 
 
