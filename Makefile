@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check format bench bench-neural clean
+.PHONY: help demo test test-long check format docs bench bench-neural clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ format: $(VENV)/.dev  ## format the code and fix what lint can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(VENV)/.dev  ## the site, in docs/_build/html; a warning is an error
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build/html
+
 bench: $(VENV)/.dev  ## speed and size beside KenLM; ARGS="--help" shows how to name texts and KenLM's binaries
 	$(BIN)/python benchmarks/against_kenlm.py $(ARGS)
 
@@ -38,7 +41,7 @@ bench-neural: $(VENV)/.dev  ## training and evaluation speed of the nets, as rat
 	$(BIN)/python benchmarks/rows.py $(ARGS)
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .numba_cache dist
+	rm -rf $(VENV) docs/_build docs/reports .mypy_cache .ruff_cache .pytest_cache .hypothesis .numba_cache dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One environment in two steps, so that the demo installs no more than a user would. Where PyPI's torch brings CUDA along
@@ -53,5 +56,5 @@ $(VENV)/.package: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[dev,scale,neural,figures,tune,serve,browser,hf]'
+	$(INSTALL) --editable '.[dev,scale,neural,figures,tune,serve,browser,hf,docs]'
 	@touch $@ $(VENV)/.package

@@ -26,7 +26,7 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True}
 autodoc_type_aliases = {name: name for name in "AnyFloats Bools Floats Ids Ints Singles States Text Verify".split()}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88

@@ -13,8 +13,8 @@ from sphinx.config import Config
 PLACE = "reports"
 INDEX = """# Measurements
 
-Dated reports, each with the machine, the versions and the command. Speed depends on the machine; ratios, side by side on
-the same one, travel better.
+Dated reports, each with the machine, the versions and the command. Speed depends on the machine; ratios, side by side
+on the same one, travel better.
 
 ```{toctree}
 :maxdepth: 1

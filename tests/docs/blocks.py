@@ -1,8 +1,8 @@
 """The blocks of a page, the remarks on them, and what it means that an output is the shown one.
 
-A page says `<!-- runnable -->` near its top (with `, outputs of Python X.Y` if they depend on that). Then all its blocks of kind `console` (commands after `$`, each followed by
-what it prints) and `python` (sessions with `>>>`, or code) are run, in their order, in one empty folder. Remarks stand
-in comments right before a block, which readers do not see:
+A page says `<!-- runnable -->` near its top, with `, outputs of Python X.Y` if they depend on that. Then all its blocks
+of kind `console` (commands after `$`, each followed by what it prints) and `python` (sessions with `>>>`, or code) are
+run, in their order, in one empty folder. Remarks stand in comments right before a block, which readers do not see:
 
     <!-- test: numbers within 10% -->     numbers, bars and widths may differ by this much, words may not
     <!-- test: output varies -->          it must succeed and print something; what, is not looked at
@@ -124,7 +124,12 @@ def _same(shown: str, printed: str, tolerance: float) -> bool:
 
 
 def _loose(piece: re.Match[str]) -> str:
-    patterns = {"any": ".*", "number": f"(?<![\\d.,])({NUMBER.pattern})(?![\\d,]*\\d)", "drawn": f"[{DRAWN}]*", "space": r"\s+"}
+    patterns = {
+        "any": ".*",
+        "number": f"(?<![\\d.,])({NUMBER.pattern})(?![\\d,]*\\d)",
+        "drawn": f"[{DRAWN}]*",
+        "space": r"\s+",
+    }
     return patterns.get(piece.lastgroup or "", re.escape(piece[0]))
 
 

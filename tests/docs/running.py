@@ -81,7 +81,11 @@ class Runner:
         if self.quick and PLAIN.fullmatch(one_line):
             return _here(shlex.split(one_line)[1:])
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", command], env=self.environment, capture_output=True, text=True, check=False
+            ["bash", "-euo", "pipefail", "-c", command],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         return done.stdout

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.docs.blocks import blocks_of, commands_of, difference
 
 PAGE = """# Title

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from modlm.experiments import demo
 from tests.docs.blocks import blocks_of
 from tests.docs.running import Runner
+
+from modlm.experiments import demo
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if blocks_of(path))

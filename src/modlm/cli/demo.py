@@ -23,7 +23,8 @@ def demo(
     threads: Threads = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite DIR even if it is no earlier demo.")] = False,
     texts: Annotated[
-        Path | None, typer.Option("--texts", metavar="DIR", help="Only write the texts into this folder, to try more on.")
+        Path | None,
+        typer.Option("--texts", metavar="DIR", help="Only write the texts into this folder, to try more on."),
     ] = None,
 ) -> None:
     """A tour of a few minutes on text that Python carries.
