@@ -5,6 +5,7 @@ same links lead to pages under reports/, which are written here before a build a
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -34,13 +35,22 @@ def write_pages(app: Sphinx, config: Config) -> None:
     target = Path(app.srcdir) / PLACE
     target.mkdir(exist_ok=True)
     pages = {path.name: path.read_text("utf-8").replace("../../docs/", "../") for path in sources}
-    names = "\n".join(path.stem for path in reversed(sources))
-    pages["index.md"] = f"{INDEX}{names}\n```\n"
+    pages["index.md"] = INDEX + "".join(f"{entry}\n" for entry in entries(sources, pages)) + "```\n"
     for left_over in {path.name for path in target.glob("*.md")} - pages.keys():
         (target / left_over).unlink()
     for name, text in pages.items():
         if not (target / name).is_file() or (target / name).read_text("utf-8") != text:
             (target / name).write_text(text, "utf-8")
+
+
+def entries(sources: list[Path], pages: dict[str, str]) -> Iterator[str]:
+    """Titles with their pages, the newest first; equal titles are told apart by what the file is called."""
+    titles = {path: pages[path.name].partition("\n")[0].removeprefix("# ") for path in sources}
+    for path in sorted(sources, key=lambda path: path.name[:10], reverse=True):
+        title = titles[path]
+        if list(titles.values()).count(title) > 1:
+            title = f"{title}: {path.stem.rpartition('-')[2]}"
+        yield f"{title} <{path.stem}>"
 
 
 def lead_to_pages(app: Sphinx, page: str, source: list[str]) -> None:
