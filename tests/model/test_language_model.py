@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError, ModlmError
+from modlm.mixers import StaticMixer
 from modlm.model.language_model import LanguageModel, sliding_windows
+from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import SMOOTHERS
 from small_texts import EDGES, EXTRAS, TEXT_LISTS, TEXTS, counts_of, model_of, oracle_of
@@ -26,12 +29,19 @@ def without_counts() -> NgramLM:
     return NgramLM(model.vocabulary, model.compiled)
 
 
+def with_another(model: NgramLM) -> Mixture:
+    """Its orders, and as one more column a model that knows other words."""
+    blocks = {**model.as_mixture().blocks, "other": ModelBlock(model_of(["a b q", "q a"], order=2), model.vocabulary)}
+    return Mixture(model.vocabulary, blocks, StaticMixer(np.array([0.1, 0.2, 0.3, 0.1, 0.3])))
+
+
 MODELS: dict[str, Callable[[], LanguageModel]] = {
     "n-gram": lambda: model_of(TEXT, order=3),
     "n-gram in single precision": lambda: model_of(TEXT, order=3, dtype=np.float32),
     "n-gram, edge repeat": lambda: model_of(TEXT, order=3, edge="repeat", extra=("uniform", "unknown")),
     "n-gram without counts": without_counts,
     "mixture": lambda: model_of(TEXT, order=3).as_mixture(),
+    "mixture with a model of other words": lambda: with_another(model_of(TEXT, order=3)),
 }
 
 
@@ -288,3 +298,13 @@ def test_every_model_says_what_kind_it_is(model: LanguageModel) -> None:
 def test_sentences_on_their_own_have_the_scores_of_their_words(model: LanguageModel) -> None:
     ids = np.concatenate([model.sentence_ids(sentence) for sentence in SENTENCES])
     assert model.sentence_log_probs(ids) == pytest.approx(model.log_probs(ids))
+
+
+def test_words_after_one_window_have_the_shares_they_have_alone(model: LanguageModel) -> None:
+    window, words = model.window("a b"), np.arange(len(model.vocabulary), dtype=np.uint32)
+    names, probs_BK, weights_BK = model.shares_after(window, words)
+    assert names == model.column_names
+    for place, word in enumerate(words):
+        _, probs_1K, weights_1K = model.shares(window, np.array([word], np.uint32))
+        assert probs_BK[place] == pytest.approx(probs_1K[0], rel=1e-6)
+        assert weights_BK[place] == pytest.approx(weights_1K[0], rel=1e-6)

@@ -93,6 +93,10 @@ class LanguageModel(abc.ABC):
         _, log_probs = self.advance(self.state_after(windows_BC), words_B)
         return self.column_names, np.exp(log_probs)[:, None], np.ones((len(words_B), 1))
 
+    def shares_after(self, window_1C: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
+        """The same for several words after one window."""
+        return self.shares(np.repeat(window_1C, len(words_B), axis=0), words_B)
+
     def shares_along(self, ids: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
         """The same for every word of one sentence `<s> w … </s>` and its end."""
         windows_TC = sliding_windows(ids, min(self.window_length, len(ids)))
@@ -193,7 +197,7 @@ class LanguageModel(abc.ABC):
         k = min(k, len(row))
         among = np.argpartition(-row, k - 1)[:k] if k < len(row) else np.arange(len(row))
         best = among[np.lexsort((among, -row[among]))].astype(np.uint32)
-        names, probs_BK, weights_BK = self.shares(np.repeat(window, len(best), axis=0), best)
+        names, probs_BK, weights_BK = self.shares_after(window, best)
         shares_BK = normalised(probs_BK * weights_BK)
         return [
             Prediction(

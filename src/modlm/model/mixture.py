@@ -9,7 +9,7 @@ import numpy as np
 
 from modlm.arrays import Floats, Ids
 from modlm.blocks.block import Block, ColumnLayout, Rows
-from modlm.blocks.model import rows_after, trimmed
+from modlm.blocks.model import ModelBlock, rows_after, trimmed
 from modlm.errors import ConfigError
 from modlm.mixers.mixer import Mixer
 from modlm.model.language_model import States, WindowModel
@@ -100,6 +100,13 @@ class Mixture(WindowModel):
         windows_BC = trimmed(windows_BC)
         rows = Rows.joined([rows_after(block, windows_BC, words_B) for block in self.blocks.values()])
         return self.layout.names, rows.probs_TK, self.mixer.weights(rows.features_TF)
+
+    def shares_after(self, window_1C: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
+        """The same for several words after one window; a model that is a column is asked once."""
+        if not any(isinstance(block, ModelBlock) for block in self.blocks.values()):
+            return super().shares_after(window_1C, words_B)
+        columns_JK, weights_K = self.columns_after(window_1C)
+        return self.layout.names, columns_JK[words_B], np.repeat(weights_K[None, :], len(words_B), axis=0)
 
     def shares_along(self, ids: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
         """The same along a sentence, in one pass of each block over it."""

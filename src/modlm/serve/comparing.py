@@ -9,17 +9,30 @@ from typing import Any
 import numpy as np
 
 from modlm.serve.library import Served
+from modlm.serve.refusals import bad
 from modlm.serve.scoring import ScoredSentences, totals
-from modlm.text.vocabulary import END_NAME, split_words
+from modlm.text.vocabulary import END_NAME
 
 MOST = 10  # words listed that gained or lost
+
+
+def check_units(models: Sequence[Served]) -> None:
+    """Only models that split a text at the same places can be compared word by word."""
+    first, *others = (served.model.vocabulary for served in models)
+    for served, vocabulary in zip(models[1:], others, strict=True):
+        if not first.splits_like(vocabulary):
+            raise bad(
+                "different_units",
+                f"{models[0].name} reads {first.units} and {served.name} {vocabulary.units} of its own, so they cannot "
+                f"be compared word by word. Compare their perplexity per word: modlm eval.",
+            )
 
 
 def compare_answer(
     models: Sequence[Served], sentences: Sequence[str], scored: Sequence[ScoredSentences]
 ) -> dict[str, Any]:
     """The answer, from the scores of each model."""
-    words = [[*split_words(sentence), END_NAME] for sentence in sentences]
+    words = [[*models[0].model.vocabulary.split(sentence), END_NAME] for sentence in sentences]
     records = [_sentence(number, names, scored) for number, names in enumerate(words)]
     gained, lost = changes([word for names in words for word in names], scored) if len(scored) > 1 else ([], [])
     return {

@@ -10,7 +10,7 @@ import numpy as np
 from modlm.model.language_model import normalised
 from modlm.serve.library import Served
 from modlm.serve.scoring import finite, perplexity_of
-from modlm.text.vocabulary import END_NAME, UNKNOWN, split_words
+from modlm.text.vocabulary import END_NAME, UNKNOWN
 
 
 def explain_answer(served: Served, sentences: Sequence[str], check: Callable[[], None]) -> dict[str, Any]:
@@ -19,8 +19,8 @@ def explain_answer(served: Served, sentences: Sequence[str], check: Callable[[],
     records, total, known_total, predictions, unknown, impossible = [], 0.0, 0.0, 0, 0, 0
     for sentence in sentences:
         check()
-        words = split_words(sentence)
-        ids = model.sentence_ids(words)
+        words = model.vocabulary.split(sentence)
+        ids = model.sentence_ids(sentence)
         _, probs_TK, weights_TK = model.shares_along(ids)
         parts_TK = probs_TK * weights_TK
         probs_T = parts_TK.sum(axis=1)

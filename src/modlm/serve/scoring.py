@@ -11,8 +11,9 @@ import numpy as np
 
 from modlm.arrays import Bools, Floats, Ids
 from modlm.model.language_model import LanguageModel
+from modlm.serve.library import Served
 from modlm.text.encoding import encode_sentences
-from modlm.text.vocabulary import END_NAME, UNKNOWN, split_words
+from modlm.text.vocabulary import END_NAME, UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def perplexity_of(log_prob: float, predictions: int) -> float | None:
     return math.exp(mean) if mean < 700 else None
 
 
-def score_answer(name: str, sentences: Sequence[str], scored: ScoredSentences, *, words: bool) -> dict[str, Any]:
+def score_answer(served: Served, sentences: Sequence[str], scored: ScoredSentences, *, words: bool) -> dict[str, Any]:
     """The answer to a request for these sentences."""
     records: list[dict[str, Any]] = []
     for number, total in enumerate(scored.sums):
@@ -103,13 +104,13 @@ def score_answer(name: str, sentences: Sequence[str], scored: ScoredSentences, *
             "impossible": scored.impossible[number],
         }
         if words:
-            names = [*split_words(sentences[number]), END_NAME]
+            names = [*served.model.vocabulary.split(sentences[number]), END_NAME]
             record["scores"] = [
                 {"word": word, "log_prob": value, "known": known}
                 for word, value, known in zip(names, *scored.words(number), strict=True)
             ]
         records.append(record)
-    return {"model": name, "sentences": records, **totals(scored)}
+    return {"model": served.name, "sentences": records, **totals(scored)}
 
 
 def totals(scored: ScoredSentences) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import orjson
 import modlm
 from modlm.model.sampling import Sampling
 from modlm.serve.batching import Batcher
-from modlm.serve.comparing import compare_answer
+from modlm.serve.comparing import check_units, compare_answer
 from modlm.serve.explaining import explain_answer
 from modlm.serve.generating import Generation
 from modlm.serve.library import Library, Served
@@ -34,7 +34,6 @@ from modlm.serve.scoring import ScoredSentences, score_answer
 from modlm.serve.texts import check_context, check_sentences, lines_of
 from modlm.serve.why import why_answer
 from modlm.serve.workers import Workers
-from modlm.text.vocabulary import split_words
 
 Json = bytes
 T = TypeVar("T")
@@ -62,7 +61,7 @@ class Service:
         return await self._scored(
             served,
             sentences,
-            lambda scored: orjson.dumps(score_answer(served.name, sentences, scored, words=body.words)),
+            lambda scored: orjson.dumps(score_answer(served, sentences, scored, words=body.words)),
         )
 
     async def rescore(self, body: RescoreRequest) -> Json:
@@ -79,6 +78,7 @@ class Service:
     async def compare(self, body: CompareRequest) -> Json:
         """`/compare`."""
         models, sentences = [self.library.model(name) for name in body.models], lines_of(body.text)
+        check_units(models)
         scored = [await self._scored(served, sentences, lambda own: own) for served in models]
         return await self.workers.run(lambda check: orjson.dumps(compare_answer(models, sentences, scored)))
 
@@ -141,7 +141,8 @@ class Service:
         """`/generate` as one answer."""
         generation = self.generation(body)
         words = [word async for portion in self.portions(generation) for word in portion]
-        text = " ".join([*split_words(body.context), *(word["word"] for word in words)])
+        vocabulary = generation.served.model.vocabulary
+        text = vocabulary.join([*vocabulary.split(body.context), *(word["word"] for word in words)])
         return orjson.dumps(
             {"model": generation.served.name, "words": words, "text": text, "reason": generation.reason}
         )

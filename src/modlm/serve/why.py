@@ -23,7 +23,7 @@ from modlm.model.language_model import LanguageModel, normalised
 from modlm.model.ngram_lm import NgramLM
 from modlm.serve.library import Served
 from modlm.serve.refusals import bad
-from modlm.text.vocabulary import START_NAME, UNKNOWN, Vocabulary, split_words
+from modlm.text.vocabulary import START_NAME, UNKNOWN, Vocabulary
 
 Record = dict[str, Any]
 DELTA = "delta"
@@ -36,10 +36,10 @@ NO_COUNTS = (
 
 def why_answer(served: Served, context: str, word: str, *, start: bool) -> Record:
     """The answer for a word after a context."""
-    words = split_words(word)
+    model = served.model
+    words = [word] if word in model.vocabulary else model.vocabulary.split(word)
     if len(words) != 1 or words[0] == START_NAME:
         raise bad("not_a_word", "The word must be one word, such as company, or </s> for the end of the sentence.")
-    model = served.model
     asked = model.vocabulary.id(words[0])
     record = told(model, model.window(context, start=start), asked)
     return {"model": served.name, "word": words[0], "known": asked != UNKNOWN, **record}

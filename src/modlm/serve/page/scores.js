@@ -81,7 +81,7 @@ export class Scores extends EventTarget {
   async #ask(model, texts) {
     try {
       const answer = await this.#server.post("score", { model, sentences: texts, words: true });
-      answer.sentences.forEach((sentence, at) => this.#known.set(key(model, texts[at]), scored(sentence)));
+      answer.sentences.forEach((sentence, at) => this.#known.set(key(model, texts[at]), scored(sentence, texts[at])));
     } catch (error) {
       if (error.name !== "Refused" || error.status === 401) throw error;
       if (texts.length === 1 || error.status >= 500 || error.status === 404) {
@@ -119,7 +119,12 @@ export class Scores extends EventTarget {
 
 const key = (model, text) => `${model}\n${text}`;
 
-function scored(sentence) {
+const WORDS = /[^ \t\v\f\r]+/g;
+const SUBWORDS = "This model reads subwords, so it has no probability of each word. Next words shows its tokens.";
+
+/** What the answer says of a sentence, if it says it of each of its words and of its end. */
+function scored(sentence, text) {
+  if (sentence.scores.length !== (text.match(WORDS) ?? []).length + 1) return { error: new Error(SUBWORDS) };
   return { words: sentence.scores, logProb: sentence.log_prob ?? -Infinity, unknown: sentence.unknown };
 }
 
