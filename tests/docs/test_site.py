@@ -43,8 +43,8 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    for package in ("sphinx", "myst_parser", "furo"):
-        pytest.importorskip(package, reason="the extra docs is not installed")
+    for package in ("sphinx", "myst_parser", "furo", "torch", "transformers"):
+        pytest.importorskip(package, reason="the site is made with the extras docs, neural and hf")
     target = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
     done = subprocess.run(

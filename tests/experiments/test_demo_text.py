@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from modlm.errors import InputError
+from modlm.errors import InputError, OutputError
 from modlm.experiments import demo_text
-from modlm.experiments.demo_text import DemoText, demo_sentences, documents
+from modlm.experiments.demo import write_texts
+from modlm.experiments.demo_text import LIBRARY, REFERENCE, DemoText, demo_sentences, documents
 
 RESERVED = {"<s>", "</s>", "<unk>"}
 SECONDS = 60  # far above the few it takes, for slow machines
@@ -33,6 +34,22 @@ def test_there_is_enough_of_each_part(text: DemoText) -> None:
     assert words["train"] > 150_000
     assert words["valid"] > 10_000
     assert words["test"] > 10_000
+
+
+def test_the_two_sources_together_are_the_whole_text(text: DemoText, tmp_path: Path) -> None:
+    sources = write_texts(tmp_path / "texts")
+    assert sources[REFERENCE] + sources[LIBRARY] == text
+    assert all(len(source.train) > len(source.test) > 50 for source in sources.values())
+    for folder, part in ((".", text), (REFERENCE, sources[REFERENCE]), (LIBRARY, sources[LIBRARY])):
+        lines = (tmp_path / "texts" / folder / "valid.txt").read_text(encoding="utf-8").splitlines()
+        assert tuple(lines) == part.valid
+
+
+def test_texts_are_not_written_over_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    with pytest.raises(OutputError, match="exists"):
+        write_texts(tmp_path)
+    assert (tmp_path / "precious").read_text() == "mine"
 
 
 def test_no_sentence_stands_twice_within_or_across_parts(text: DemoText) -> None:
