@@ -26,7 +26,7 @@ from modlm.model.compiled import Compiled, compile_estimates
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.smoothing import SMOOTHERS, Estimates, estimate
-from modlm.text.corpus import Corpus
+from modlm.text.encoding import encode_sentences
 from modlm.text.vocabulary import Vocabulary
 
 DEFAULT_SMOOTHING = "modified-kneser-ney"
@@ -262,10 +262,10 @@ class NgramLM(LanguageModel):
         out = np.empty(len(sentences))
 
         def work(low: int, high: int) -> None:
-            corpus = Corpus.from_text(sentences[low:high], self.vocabulary, workers=1)
+            ids = encode_sentences(sentences[low:high], self.vocabulary)
             with np.errstate(divide="ignore"):
-                log_probs = np.log(self.compiled.score(corpus.ids, workers=1))
-            out[low:high] = np.add.reduceat(log_probs, corpus.starts[:-1])
+                log_probs = np.log(self.compiled.score(ids, workers=1))
+            out[low:high] = np.add.reduceat(log_probs, np.flatnonzero(ids == self.vocabulary.start))
 
         try:
             parts = max(-(-len(sentences) // STRETCH), threads() if len(sentences) >= SMALL else 1)
