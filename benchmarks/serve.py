@@ -29,8 +29,8 @@ from pathlib import Path
 
 from modlm.files import new_file
 from modlm.model.ngram_lm import NgramLM
+from side_by_side.ratios import ptb_texts
 from side_by_side.report import cpu_model, load_average, version
-from side_by_side.texts import default_sources
 
 LEAST_RATE, MOST_P99, MOST_GROWTH = 1000.0, 0.100, 0.05  # sentences/s, seconds, share of the memory at the start
 WARM_UP = 3.0  # seconds that are not counted
@@ -209,11 +209,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="try the script for a moment, no real numbers")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the page there, too")
     asked = parser.parse_args(given)
-    if asked.ptb is None:
-        found = default_sources()
-        if not {"ptb.train", "ptb.test"} <= set(found):
-            parser.error("name the texts with --ptb TRAIN TEST, or the folder that has them with MODLM_DATA.")
-        asked.ptb = [found["ptb.train"], found["ptb.test"]]
+    asked.ptb = asked.ptb or ptb_texts(parser)
     if asked.quick:
         asked.seconds, asked.clients = 1.0, 4
     return asked

@@ -86,14 +86,18 @@ def arguments(description: str, given: Sequence[str] | None) -> argparse.Namespa
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the page there, too")
     parser.add_argument("--json", type=Path, metavar="FILE", help="the numbers as JSON")
     asked = parser.parse_args(given)
-    if asked.ptb is None:
-        found = default_sources()
-        if not {"ptb.train", "ptb.test"} <= set(found):
-            parser.error("name the texts with --ptb TRAIN TEST, or the folder that has them with MODLM_DATA.")
-        asked.ptb = [found["ptb.train"], found["ptb.test"]]
+    asked.ptb = asked.ptb or ptb_texts(parser)
     if asked.quick:
         asked.repetitions, asked.batches = 2, 2
     return asked
+
+
+def ptb_texts(parser: argparse.ArgumentParser) -> list[Path]:
+    """The texts of the folder that MODLM_DATA names, where the command line names none."""
+    found = default_sources()
+    if not {"ptb.train", "ptb.test"} <= set(found):
+        parser.error("name the texts with --ptb TRAIN TEST, or the folder that has them with MODLM_DATA.")
+    return [Path(found["ptb.train"]), Path(found["ptb.test"])]
 
 
 def publish(speeds: Speeds, title: str, script: str, asked: argparse.Namespace) -> None:

@@ -66,8 +66,8 @@ def adapt(
     modlm adapt --hf smollm2 --text train.txt --valid valid.txt --test test.txt -o adapted
     modlm eval adapted other.txt
     """  # fmt: skip
+    from modlm.cli.estimating import Targets, folder_bytes
     from modlm.cli.outcome import resumable, wrote
-    from modlm.cli.training import Targets, folder_bytes
     from modlm.errors import require
 
     Targets(output, force=force).check()

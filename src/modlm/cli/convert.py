@@ -42,10 +42,10 @@ def convert(
     modlm convert counts all.counts.gz           counts (or a model's counts) to a count file
     modlm convert web.counts counts              count file to counts folder, to train on with modlm ngram
     """  # fmt: skip
+    from modlm.cli.estimating import Targets
     from modlm.cli.inputs import kind_of
     from modlm.cli.outcome import wrote
     from modlm.cli.printing import print_json
-    from modlm.cli.training import Targets
 
     Targets(target, force=force).check()
     kind = kind_of(source)
@@ -97,8 +97,8 @@ def _no_way(source: Path, kind: str, wanted: str) -> str:
 
 def model_to_arpa(source: Path, target: Path, force: bool) -> None:
     """Any n-gram model as an ARPA file."""
+    from modlm.cli.estimating import write_arpa
     from modlm.cli.inputs import load_model
-    from modlm.cli.training import write_arpa
 
     write_arpa(load_model(source), target, force=force)
 

@@ -9,7 +9,7 @@ from modlm.cli.inputs import kind_of
 from modlm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from modlm.cli.training import Training
+    from modlm.cli.estimating import Training
     from modlm.counts.counts import Counts
     from modlm.text.vocabulary import Vocabulary
 

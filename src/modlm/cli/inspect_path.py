@@ -51,7 +51,7 @@ def inspect(
 
 def describe_model(path: Path, verify: bool) -> About:
     """A model folder."""
-    from modlm.cli.training import folder_bytes
+    from modlm.cli.estimating import folder_bytes
     from modlm.model.folder import load
 
     place = path if (path / "model.json").is_file() else path / "model"
@@ -65,7 +65,7 @@ def describe_model(path: Path, verify: bool) -> About:
 
 def describe_counts(path: Path, verify: bool) -> About:
     """A counts folder."""
-    from modlm.cli.training import folder_bytes
+    from modlm.cli.estimating import folder_bytes
     from modlm.counts import open_counts
 
     counts = open_counts(path, verify="full" if verify else "fast")
@@ -88,7 +88,7 @@ def _counts(counts: Counts) -> About:
 
 def describe_corpus(path: Path, verify: bool) -> About:
     """A corpus folder."""
-    from modlm.cli.training import folder_bytes
+    from modlm.cli.estimating import folder_bytes
     from modlm.text.corpus import Corpus
 
     corpus = Corpus.open(path, verify="full" if verify else "fast")
@@ -188,7 +188,7 @@ def _setting(item: tuple[str, Any]) -> str:
 
 
 def _print_orders(ngrams: list[int], discounts: list[list[float]]) -> None:
-    from modlm.cli.training import shorter
+    from modlm.cli.estimating import shorter
 
     rows = [
         [f"{order}-grams", f"{count:,}", " ".join(f"{value:.4g}" for value in shorter(row)) if any(row) else "–"]

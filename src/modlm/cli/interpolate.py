@@ -54,9 +54,9 @@ def interpolate(
     modlm interpolate news web --tune valid.txt -o mixed --test test.txt
     modlm interpolate model --over orders --tune valid.txt -o mixed
     """  # fmt: skip
+    from modlm.cli.estimating import Targets, folder_bytes
     from modlm.cli.inputs import load_model
     from modlm.cli.outcome import wrote
-    from modlm.cli.training import Targets, folder_bytes
     from modlm.model.folder import save
     from modlm.model.interpolation import block_name
     from modlm.model.interpolation import interpolate as tuned
@@ -105,7 +105,7 @@ def _card(result: Interpolation, report: dict[str, Any], models: list[Path]) -> 
 
 
 def _print_report(report: dict[str, Any]) -> None:
-    from modlm.cli.training import describe_perplexity
+    from modlm.cli.estimating import describe_perplexity
 
     rows = [
         [name, bar(weight, 20).ljust(20), f"{weight:.4f}", number(report["alone"][name])]

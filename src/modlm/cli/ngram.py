@@ -122,7 +122,7 @@ def ngram(
     modlm ngram counts-2023 new.txt -o model --counts counts-2024
     modlm ngram train.txt -o model --tokenizer tokenizer.json
     """  # fmt: skip
-    from modlm.cli.training import Targets, Training, train
+    from modlm.cli.estimating import Targets, Training, train
 
     train(
         Training(

@@ -98,10 +98,10 @@ def rescore(
     modlm rescore model test.nbest.gz --dev dev.nbest.gz --tune ref.txt
     modlm rescore model lists.jsonl --lm-weight 0.6 --word-penalty 1 --best hyp.txt
     """  # fmt: skip
+    from modlm.cli.estimating import Targets
     from modlm.cli.inputs import load_model
     from modlm.cli.outcome import wrote
     from modlm.cli.rescoring import Parts, as_report, print_report, ranked, tuned_weights, weights_given
-    from modlm.cli.training import Targets
     from modlm.evaluation.rescored_lists import prepare, refuse_shared
     from modlm.formats.nbest import read_nbest
 

@@ -95,7 +95,7 @@ def train(
     modlm train --resume -o runs/ptb-hybrid
     torchrun --nproc-per-node 2 -m modlm train my.toml -o runs/mine
     """  # fmt: skip
-    from modlm.cli.running import Request, run
+    from modlm.cli.training import Request, run
 
     flags: dict[str, Any] = {
         "kind": kind,

@@ -1,260 +1,167 @@
-"""What `modlm ngram` does: inputs to counts, counts to a model, a model to a folder with a card, and a summary."""
+"""What `modlm train` does: sources to a configuration, a configuration to a run, and a summary of what came out."""
 
 from __future__ import annotations
 
-import logging
+import math
+import os
 import shlex
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modlm.cli.outcome import wrote
-from modlm.cli.printing import number, print_json, print_table, size
+from modlm.cli.outcome import resumable, wrote
+from modlm.cli.printing import number, percent, print_json, print_table, size
 from modlm.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:
-    from modlm.counts.counts import Counts
-    from modlm.model.language_model import LanguageModel
-    from modlm.model.perplexity import Perplexity
+    from modlm.training.config import RunConfig
+    from modlm.training.run_folder import Result
+
+CONFIG = "config.toml"
+DEVICES = ("auto", "cpu", "cuda", "mps")
+ENDS = {
+    "epochs": "all epochs done",
+    "patience": "ended after several evaluations without a better one",
+    "minutes": "ended when its time was over",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
-    """What to train on and how; each field is the option of the same name."""
+class Request:
+    """What the command line asks for."""
 
-    inputs: tuple[Path, ...]
-    order: int | None = None
-    smoothing: str = "modified-kneser-ney"
-    edge: str | None = None
-    vocab: Path | None = None
-    tokenizer: Path | None = None
-    max_words: int | None = None
-    min_count: int = 1
-    positions: tuple[int, ...] = ()
-    discounts: tuple[tuple[float, ...], ...] = ()
-    extra: tuple[str, ...] = ("uniform",)
-    prune: tuple[int, ...] = ()
-    prune_entropy: float = 0.0
-    engine: str | None = None
-    memory: str | None = None
-    encoding_errors: str = "strict"
+    config: str | None
+    """A file or a preset."""
+    folder: Path
+    flags: dict[str, Any] = field(default_factory=dict)
+    """Settings by path."""
+    columns: dict[str, Any] = field(default_factory=dict)
+    """Settings of the n-gram block, whatever its name."""
+    changes: tuple[str, ...] = ()
+    resume: bool = False
+    device: str = "auto"
+    tensorboard: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Targets:
-    """Where results go."""
+def run(request: Request, *, as_json: bool) -> None:
+    """Train, and print what came out; interrupted, say how to go on."""
+    from modlm.errors import require
+    from modlm.training.config_file import check_files
 
-    model: Path
-    arpa: Path | None = None
-    counts: Path | None = None
-    force: bool = False
+    config = configured(request)
+    check_files(config)
+    check_target(request)
+    require("torch", extra="neural", purpose="Training a net")
+    from modlm.training.run import train
 
-    def check(self) -> None:
-        """Refuse before hours of work what would be refused after them."""
-        for path in (self.model, self.arpa, self.counts):
-            if path is not None and path.exists() and not self.force and (path.is_dir() or path.is_file()):
-                raise OutputError(f"{path} already exists. Choose another name, or overwrite it with --force.")
-
-
-def train(training: Training, targets: Targets, *, valid: Path | None, as_json: bool) -> None:
-    """Train, save, and print what came out."""
-    from modlm.cli.counting import counted
-    from modlm.counts import save_counts
-    from modlm.model.folder import save
-
-    targets.check()
-    _check_settings(training)
-    begun = time.perf_counter()
-    counts = counted(training)
-    if targets.counts is not None:
-        save_counts(counts, targets.counts, overwrite=targets.force)
-        wrote(targets.counts)
-    with notes_in_summary():
-        model = model_of(counts, training)
-    report = describe(model, counts)
-    report["seconds"] = round(time.perf_counter() - begun, 3)
-    if valid is not None:
-        report["valid"] = {"text": str(valid), **perplexity_of(model, valid, training).as_dict()}
-    save(model, targets.model, card=card(model, training, report), overwrite=targets.force)
-    wrote(targets.model)
-    report["output"], report["bytes"] = str(targets.model), folder_bytes(targets.model)
-    if targets.arpa is not None:
-        write_arpa(model, targets.arpa, force=targets.force)
-        report["arpa"] = str(targets.arpa)
-    report["seconds_in_all"] = round(time.perf_counter() - begun, 3)
-    print_json(report) if as_json else print_summary(report)
-
-
-def _check_settings(training: Training) -> None:
-    """What would fail only after counting."""
-    from modlm.blocks import CONSTANT_BLOCKS
-    from modlm.config import choose
-    from modlm.counts import MAX_ORDER, bytes_of
-    from modlm.counts.counts import check_edge
-    from modlm.model.pruning import check_thresholds
-    from modlm.smoothing import SMOOTHERS
-    from modlm.smoothing.smoother import given_discounts
-
-    choose(SMOOTHERS, training.smoothing, what="smoothing")
-    check_edge(training.edge or "once")
-    for name in training.extra:
-        choose(CONSTANT_BLOCKS, name, what="constant column")
-    if training.prune:
-        check_thresholds(training.prune, training.order or MAX_ORDER)
-    if training.discounts:
-        given_discounts(training.discounts, training.order or len(training.discounts))
-    if training.memory is not None:
-        bytes_of(training.memory)
-    if training.positions and (training.prune or training.prune_entropy):
-        raise ConfigError("Skip n-grams (--positions) are saved as a mixture, which cannot be pruned.")
-
-
-@contextmanager
-def notes_in_summary() -> Iterator[None]:
-    """Notes of the estimation stand in the summary, so they are not logged as well."""
-    log = logging.getLogger("modlm")
-    level = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        log.setLevel(level)
-
-
-def model_of(counts: Counts, training: Training) -> LanguageModel:
-    """The n-gram model of the counts, or the mixture of skip n-grams."""
-    from modlm.model.ngram_lm import NgramLM, heuristic_mixture
-    from modlm.smoothing import SMOOTHERS, estimate
-
-    discounts = training.discounts or None
-    if training.positions:
-        estimates = estimate(SMOOTHERS[training.smoothing](), counts, discounts=discounts)
-        return heuristic_mixture(estimates, extra=training.extra)
-    return NgramLM.from_counts(
-        counts,
-        smoothing=training.smoothing,
-        discounts=discounts,
-        extra=training.extra,
-        prune=training.prune,
-        prune_entropy=training.prune_entropy,
+    resumable(resume_command(request), when=request.folder / CONFIG)
+    result = train(
+        config, request.folder, resume=request.resume, device=request.device, tensorboard=request.tensorboard
     )
+    resumable("")
+    wrote(result.model)
+    if os.environ.get("RANK", "0") == "0":
+        print_result(result, as_json=as_json)
 
 
-def perplexity_of(model: LanguageModel, text: Path, training: Training) -> Perplexity:
-    """Perplexity of the validation text, read as the training text was."""
-    from modlm.model.perplexity import perplexity
-    from modlm.text.corpus import Corpus
-
-    if training.encoding_errors == "strict":
-        return perplexity(model, text)
-    return perplexity(model, Corpus.from_text(text, model.vocabulary, encoding_errors=training.encoding_errors))
+# ---- what to run -----------------------------------------------------------------------------------------------------
 
 
-def write_arpa(model: LanguageModel, target: Path, *, force: bool) -> None:
-    """The model as an ARPA file."""
-    from modlm.model.arpa import to_arpa
-    from modlm.model.ngram_lm import NgramLM
+def configured(request: Request) -> RunConfig:
+    """The run that is asked for."""
+    from modlm.training.config_file import run_config
 
-    if not isinstance(model, NgramLM):
-        raise ConfigError("Only n-gram models have an ARPA form; a mixture has none.")
-    to_arpa(model.compiled, model.vocabulary, target, overwrite=force)
-    wrote(target)
+    return run_config(settings_table(request), where=request.config or "modlm train")
+
+
+def settings_table(request: Request) -> dict[str, Any]:
+    """Its settings: the file or preset (the run's own when it is resumed), then flags, then `--set`."""
+    from modlm.training.config_file import Table, assigned, find_table, located, merged, read_table
+
+    own = request.folder / CONFIG
+    table: Table = {}
+    if request.config is not None:
+        table = find_table(request.config)
+    elif request.resume and own.is_file():
+        table = read_table(own)
+    elif request.resume and "text" not in request.flags:
+        raise ConfigError(f"There is no run in {request.folder} to go on with: it has no {CONFIG}.")
+    for path, value in request.flags.items():
+        change: Any = str(value) if isinstance(value, Path) else value
+        for part in reversed(path.split(".")):
+            change = {part: change}
+        table = merged(table, located(change, Path.cwd()))
+    return assigned(with_columns(table, request.columns), request.changes)
+
+
+def with_columns(table: dict[str, Any], columns: dict[str, Any]) -> dict[str, Any]:
+    """--order and --smoothing, for the one n-gram block there is."""
+    from modlm.training.config_file import merged
+
+    if not columns:
+        return table
+    names = list(table.get("columns", {})) or ["ngram"]
+    if len(names) > 1:
+        options = " and ".join(f"--{name}" for name in columns)
+        raise ConfigError(
+            f"{options} would be for one block of columns, but there are {len(names)}: {', '.join(names)}. "
+            f"Say which with --set columns.{names[0]}.{next(iter(columns))}=..."
+        )
+    return merged(table, {"columns": {names[0]: columns}})
+
+
+def check_device(device: str) -> None:
+    """`cuda:1` is a device as `cuda` is."""
+    from modlm.nets.config import one_of
+
+    one_of("--device", device.partition(":")[0], DEVICES)
+
+
+def check_target(request: Request) -> None:
+    """Refuse at once what would be refused later."""
+    check_device(request.device)
+    if request.folder.is_file():
+        raise OutputError(f"{request.folder} is a file, but a folder is to be written there. Choose another name.")
+    first = os.environ.get("RANK", "0") == "0"  # the other processes of a run may come when this one has begun to write
+    if first and not request.resume and request.folder.is_dir() and any(request.folder.iterdir()):
+        raise OutputError(
+            f"{request.folder} already exists. Go on with the run in it with --resume, or choose another name."
+        )
+
+
+def resume_command(request: Request) -> str:
+    """The command with which an interrupted run goes on."""
+    words = ["modlm", "train", "--resume", "-o", str(request.folder)]
+    words += ["--device", request.device] if request.device != "auto" else []
+    return shlex.join(words + (["--tensorboard"] if request.tensorboard else []))
 
 
 # ---- what came out ---------------------------------------------------------------------------------------------------
 
 
-def describe(model: LanguageModel, counts: Counts) -> dict[str, Any]:
-    """The numbers of a model that was just trained."""
-    from modlm.model.mixture import Mixture
-    from modlm.model.ngram_lm import NgramLM
+def print_result(result: Result, *, as_json: bool) -> None:
+    """The numbers of the best evaluation, and what the run took."""
+    from modlm.cli.estimating import folder_bytes
 
-    about: dict[str, Any] = {"order": counts.order, "words": len(model.vocabulary), "sentences": counts.sentences}
-    about["units"] = model.vocabulary.units
-    if isinstance(model, NgramLM):
-        assert model.settings is not None
-        levels = model.compiled.levels
-        about["smoothing"] = model.settings.smoothing
-        about["discounts"] = [list(row) for row in model.settings.discounts]
-        about["notes"] = list(model.notes)
-    else:
-        assert isinstance(model, Mixture)
-        levels, block = counts.trie.levels, model.blocks["ngram"]
-        estimates = block.estimates  # type: ignore[attr-defined]
-        about["smoothing"] = estimates.smoother.name
-        about["discounts"] = [table[1:].tolist() for table in estimates.discounts]
-        about["notes"] = list(estimates.notes)
-        about["positions"] = list(counts.positions)  # type: ignore[attr-defined]
-    about["ngrams"] = [high - low for low, high in pairwise(levels[1:])]
-    return about
-
-
-def folder_bytes(folder: Path) -> int:
-    """The size of all files in a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def print_summary(report: dict[str, Any]) -> None:
-    """The numbers for people."""
-    if "positions" in report:
-        places = ", ".join(map(str, report["positions"]))
-        print(f"Skip n-grams at positions {places}, {report['smoothing']}, {report['words']:,} {report['units']}")
-    else:
-        print(f"{report['order']}-gram model, {report['smoothing']}, {report['words']:,} {report['units']}")
-    discounts = [" ".join(f"{value:.4g}" for value in shorter(row)) if any(row) else "–" for row in report["discounts"]]
+    if as_json:
+        print_json(result.as_dict() | {"bytes": folder_bytes(result.model)})
+        return
+    print(f"{result.kind} model, {result.parameters:,} parameters; {ENDS[result.stopped]}")
+    masses = {name: result.best.get(f"{name}_dense_mass") for name in perplexities(result)}
     rows = [
-        [f"{order}-grams", f"{ngrams:,}", losses]
-        for order, (ngrams, losses) in enumerate(zip(report["ngrams"], discounts, strict=True), start=1)
+        [name, number(perplexity), percent(mass) if isinstance(mass := masses[name], float) else "–"]
+        for name, perplexity in perplexities(result).items()
     ]
-    print_table(["order", "n-grams", "discounts of 1, 2, …"], rows)
-    for note in report["notes"]:
-        print(f"note: {note}")
-    if "valid" in report:
-        print(f"perplexity of {report['valid']['text']}: {describe_perplexity(report['valid'])}")
-    print(f"{report['output']}: {size(report['bytes'])}, trained in {report['seconds']:.1f} s")
-    if "arpa" in report:
-        print(f"{report['arpa']}: the same model as an ARPA file")
+    print_table(["text", "perplexity", "weight on dense columns"], rows)
+    print(
+        f"{result.words:,} words in {result.epochs:.4g} epochs, {result.words_per_second:,.0f} words/s, "
+        f"{result.seconds:,.0f} s with evaluations; the best of {result.evaluations} evaluations"
+    )
+    print(f"{result.model}: {size(folder_bytes(result.model))}")
 
 
-def shorter(row: list[float]) -> list[float]:
-    """Discounts up to where they no longer change."""
-    last = max((r for r in range(1, len(row)) if row[r] != row[r - 1]), default=0)
-    return row[: last + 1]
-
-
-def describe_perplexity(numbers: dict[str, Any]) -> str:
-    """A perplexity and what it counted."""
-    parts = [number(numbers["perplexity"])]
-    if numbers["unknown"]:
-        parts.append(f"without unknown words {number(numbers['perplexity_without_unknown'])}")
-    if numbers["bytes"]:
-        if numbers["text_words"] != numbers["words"]:
-            parts.append(f"{number(numbers['perplexity_per_word'])} a word")
-        parts.append(f"{numbers['bits_per_byte']:.4f} bits a byte")
-    parts.append(f"{numbers['predictions']:,} predictions, {numbers['unknown']:,} unknown")
-    return f"{parts[0]} ({'; '.join(parts[1:])})"
-
-
-def card(model: LanguageModel, training: Training, report: dict[str, Any]) -> str:
-    """`card.md`: what the model is, what it was trained on, its numbers and the command."""
-    from modlm import __version__
-
-    lines = [
-        f"# {report['order']}-gram model, {report['smoothing']}",
-        "",
-        f"- Trained on: {', '.join(path.name for path in training.inputs)} ({report['sentences']:,} sentences)",
-        f"- Vocabulary: {report['words']:,} {report['units']}, sha256 {model.vocabulary.fingerprint}",
-        f"- N-grams of each order: {', '.join(f'{count:,}' for count in report['ngrams'])}",
-    ]
-    if "valid" in report:
-        lines.append(f"- Perplexity of {Path(report['valid']['text']).name}: {describe_perplexity(report['valid'])}")
-    lines += [f"- Note: {note}" for note in report["notes"]]
-    command = shlex.join(["modlm", *sys.argv[1:]]) if sys.argv[1:2] == ["ngram"] else ""
-    lines += ["", f"Made by modlm {__version__}" + (":" if command else "."), ""]
-    lines += [f"    {command}", ""] if command else []
-    return "\n".join(lines)
+def perplexities(result: Result) -> dict[str, float]:
+    """By text, those of the model that was kept; the training text's is from while it was trained."""
+    train = result.best.get("train_perplexity")
+    found = {"train": train if isinstance(train, float) else math.inf, "valid": result.valid_perplexity}
+    return found if result.test_perplexity is None else found | {"test": result.test_perplexity}

@@ -46,7 +46,7 @@ def tune(
         --vary net.dropout=0.2:0.6 --vary optimiser.learning_rate=0.001:0.01:log --set schedule.epochs=10
     modlm train tuned/best.toml -o runs/best --test ptb.test.txt --epochs 60
     """  # fmt: skip
-    from modlm.cli.running import Request, check_device, settings_table
+    from modlm.cli.training import Request, check_device, settings_table
     from modlm.cli.tuning import search
 
     flags: dict[str, Any] = {"text": text, "valid": valid}

@@ -152,12 +152,12 @@ class LanguageModel(abc.ABC):
 
     def score_batch(self, sentences: Sequence[str]) -> Floats:
         """`score` of many sentences at once, on all cores."""
-        from modlm.text.corpus import Corpus
+        from modlm.text.encoding import encode_sentences
 
         if len(sentences) == 0:
             return np.zeros(0)
-        corpus = Corpus.from_text(sentences, self.vocabulary)
-        return np.add.reduceat(self.sentence_log_probs(corpus.ids), corpus.starts[:-1])
+        ids = encode_sentences(sentences, self.vocabulary)
+        return np.add.reduceat(self.sentence_log_probs(ids), np.flatnonzero(ids == self.vocabulary.start))
 
     def perplexity(self, text: Any, *, encoding_errors: str = "strict") -> Perplexity:
         """Perplexity of a text (a path, sentences or a Corpus) with what it counted; `float()` of it is the number.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from modlm.serve.scoring import ScoredSentences, finite
+from modlm.text.vocabulary import split_words
 
 
 def rescore_answer(
@@ -24,8 +25,8 @@ def rescore_answer(
     records, at = [], 0
     for hyps in lists:
         entries, sums = [], []
-        for _, score in hyps:
-            words = scored.starts[at + 1] - scored.starts[at] - 2
+        for text, score in hyps:
+            words = len(split_words(text))
             total = score + (lm_weight * scored.sums[at] if lm_weight else 0.0) + word_penalty * words
             sums.append(-math.inf if math.isnan(total) else total)
             entries.append(
