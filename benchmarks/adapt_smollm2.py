@@ -60,7 +60,8 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--gguf", default="", help="its GGUF file")
     parser.add_argument("--data", default=os.environ.get("MODLM_DATA", ""), help="folder with natural/")
     parser.add_argument("--corpora", nargs="+", default=["newswire", "abstracts"])
-    parser.add_argument("--lines", type=int, default=1000, help="lines of each valid and test text")
+    parser.add_argument("--lines", type=int, default=1000, help="lines of each test text")
+    parser.add_argument("--valid-lines", type=int, default=1000, help="lines of each valid text, from which λ is learned")
     parser.add_argument("--train-lines", type=int, default=0, help="lines of each training text; 0: all")
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument("--window", type=int, default=512)
@@ -74,7 +75,7 @@ def arguments(given: list[str]) -> argparse.Namespace:
 def unpacked(asked: argparse.Namespace, name: str, part: str, work: Path) -> Path:
     """The first lines of a packed text as a file."""
     source = Path(asked.data) / "natural" / f"{name}.{part}.txt.xz"
-    lines = (asked.train_lines if part == "train" else asked.lines) or None
+    lines = {"train": asked.train_lines, "valid": asked.valid_lines, "test": asked.lines}[part] or None
     target = work / f"{name}.{part}.{lines or 'all'}.txt"
     if not target.exists():
         with lzma.open(source, "rb") as stream, target.with_suffix(".partial").open("wb") as out:
@@ -156,7 +157,7 @@ def page(asked: argparse.Namespace, given: list[str], found: dict[str, Any]) -> 
         f"{', '.join(f'{load:.2f}' for load in os.getloadavg())}",
         f"- torch {torch.__version__}, transformers {transformers.__version__}",
         f"- Test: the first {asked.lines:,} lines of each corpus, read as one document in windows of {asked.window} "
-        f"tokens. λ: from the first {asked.lines:,} lines of its validation text, none of which was counted; the last "
+        f"tokens. λ: from the first {asked.valid_lines:,} lines of its validation text, none of which was counted; the last "
         f"fifth of them says when to stop. Counts: the whole training text"
         + (f" ({asked.train_lines:,} lines)" if asked.train_lines else "")
         + f", order {asked.order}, modified Kneser-Ney.",
