@@ -107,6 +107,8 @@ def test_why_adds_up_to_the_probability(ask: Ask, models: dict[str, LanguageMode
         assert [column["column"] for column in columns] == list(models[name].column_names)
         assert sum(c["weight"] * c["probability"] for c in columns) == pytest.approx(answer["probability"])
         assert answer["known"] == (word != "z")
+        better = sorted(row, reverse=True).index(row[models[name].vocabulary.id(word)])
+        assert (answer["rank"], answer["vocab_size"]) == (better + 1, len(row))
 
 
 def test_the_counts_of_an_ngram_are_those_of_the_text(ask: Ask) -> None:

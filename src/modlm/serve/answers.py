@@ -160,6 +160,8 @@ class WhyAnswer(WhyInside):
     model: str
     word: str
     known: bool
+    rank: Annotated[int, Field(description="1 for the most probable word after the context; equal ones share a rank.")]
+    vocab_size: Annotated[int, Field(description="How many words the model chooses from.")]
 
 
 class NextWord(AnswerPart):

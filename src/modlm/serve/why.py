@@ -41,8 +41,16 @@ def why_answer(served: Served, context: str, word: str, *, start: bool) -> Recor
     if len(words) != 1 or words[0] == START_NAME:
         raise bad("not_a_word", "The word must be one word, such as company, or </s> for the end of the sentence.")
     asked = model.vocabulary.id(words[0])
-    record = told(model, model.window(context, start=start), asked)
-    return {"model": served.name, "word": words[0], "known": asked != UNKNOWN, **record}
+    window_1C = model.window(context, start=start)
+    row_J = model.distributions(model.state_after(window_1C))[0]
+    return {
+        "model": served.name,
+        "word": words[0],
+        "known": asked != UNKNOWN,
+        "rank": 1 + int(np.count_nonzero(row_J > row_J[asked])),
+        "vocab_size": len(row_J),
+        **told(model, window_1C, asked),
+    }
 
 
 def told(model: LanguageModel, window_1C: Ids, word: int, *, depth: int = 0) -> Record:
