@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -164,3 +165,19 @@ def test_what_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(InputError, match=r"not a tokenizer\.json"):
         TokenVocabulary.from_tokenizer(tmp_path)
+
+
+def test_places_say_which_characters_a_token_is(vocabulary: TokenVocabulary) -> None:
+    sentence = "the company 😀 said"
+    places = vocabulary.places(sentence)
+    assert len(places) == len(vocabulary.split(sentence))
+    assert places[0][0] == 0 and places[-1][1] == len(sentence)
+    assert all(start <= after for (start, _), (_, after) in pairwise(places))
+
+
+def test_continuations_put_together_are_the_text(vocabulary: TokenVocabulary) -> None:
+    sentence = "the company 😀 said naïve"
+    ids = vocabulary.encode(sentence)
+    pieces = [vocabulary.continuation(ids[:at], int(token)) for at, token in enumerate(ids)]
+    assert "".join(pieces) == sentence
+    assert pieces.count("") == 4  # three of the four bytes of the face, one of the two of ï

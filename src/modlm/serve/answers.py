@@ -18,6 +18,9 @@ Probability = Annotated[float, Field(ge=0)]
 Unknown = Annotated[int, Field(description="Words that are not in the vocabulary; each was scored as `<unk>`.")]
 Impossible = Annotated[int, Field(description="Words and ends of sentences that have probability 0.")]
 Weight = Annotated[float, Field(description="lambda_k(c), the column's weight in the mixture.")]
+AddedText = Annotated[
+    str | None, Field(description="Of a token: what it adds to the text; empty for a part of a character.")
+]
 Share = Annotated[float, Field(description="lambda_k P_k / P: how much of the probability the column gave.")]
 
 
@@ -57,6 +60,8 @@ class WordScore(AnswerPart):
     word: str
     log_prob: LogProb
     known: bool
+    start: Annotated[int | None, Field(description="Of a token: its first character in the sentence.")] = None
+    end: Annotated[int | None, Field(description="Of a token: the character behind its last.")] = None
 
 
 class SentenceScore(AnswerPart):
@@ -170,6 +175,7 @@ class NextWord(AnswerPart):
     word: str
     probability: Probability
     shares: Annotated[dict[str, float], Field(description="By column; they sum to 1.")]
+    text: AddedText = None
 
 
 class ColumnWord(AnswerPart):
@@ -177,6 +183,7 @@ class ColumnWord(AnswerPart):
 
     word: str
     probability: Probability
+    text: AddedText = None
 
 
 class ColumnWords(AnswerPart):
@@ -280,6 +287,7 @@ class ModelEntry(AnswerPart):
 
     name: str
     kind: Annotated[str, Field(description="n-gram, mixture, neural, interpolated or hybrid.")]
+    units: Annotated[str, Field(description="What it predicts: words, or tokens of its own tokenizer.")]
     vocab_size: int
     context_length: Annotated[int | None, Field(description="Words that a prediction looks at; null: the sentence.")]
     columns: list[str]

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from modlm.arrays import Ids
 from modlm.model.sampling import Draw, Sampling, draws
 from modlm.serve.library import Served
+from modlm.serve.predicting import written
+from modlm.text.tokens import NEAR
 from modlm.text.vocabulary import END
 
 PORTION = 0.02  # seconds of drawing after which the words are handed over
@@ -23,6 +26,8 @@ class Generation:
     served: Served
     sampling: Sampling
     drawn: Iterator[Draw]
+    before: Ids
+    """The last words before the next one."""
     words: int = 0
     reason: str = ""
     """Why it ended: `end` of the sentence or `max_words`; empty while it goes on."""
@@ -31,7 +36,8 @@ class Generation:
     def begin(cls, served: Served, sampling: Sampling, *, context: str, seed: int | None) -> Generation:
         """Before the first word."""
         rng = np.random.default_rng(seed)
-        return cls(served, sampling, draws(served.model, sampling, context=context, rng=rng))
+        drawn = draws(served.model, sampling, context=context, rng=rng)
+        return cls(served, sampling, drawn, served.model.vocabulary.encode(context)[-NEAR:])
 
     def portion(self, seconds: float = PORTION) -> list[dict[str, Any]]:
         """The next words, as many as are drawn in this time, at least one if there is one."""
@@ -41,7 +47,9 @@ class Generation:
                 self.reason = "end"
                 return found
             self.words += 1
-            found.append({"word": self.served.model.vocabulary.word(draw.word), "probability": draw.probability})
+            record = {"word": self.served.model.vocabulary.word(draw.word), "probability": draw.probability}
+            found.append(written(self.served.model, self.before, record))
+            self.before = np.append(self.before[1 - NEAR :], np.uint32(draw.word))
             if self.words == self.sampling.max_words:
                 break
             if time.monotonic() > until:

@@ -34,6 +34,7 @@ class Served:
         return {
             "name": self.name,
             "kind": about["model"],
+            "units": self.model.vocabulary.units,
             "vocab_size": len(self.model.vocabulary),
             "context_length": length if length < UNLIMITED else None,
             "columns": list(self.model.column_names),

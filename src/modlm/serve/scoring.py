@@ -13,7 +13,8 @@ from modlm.arrays import Bools, Floats, Ids
 from modlm.model.language_model import LanguageModel
 from modlm.serve.library import Served
 from modlm.text.encoding import encode_sentences
-from modlm.text.vocabulary import END_NAME, UNKNOWN
+from modlm.text.tokens import TokenVocabulary
+from modlm.text.vocabulary import END_NAME, UNKNOWN, Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +105,24 @@ def score_answer(served: Served, sentences: Sequence[str], scored: ScoredSentenc
             "impossible": scored.impossible[number],
         }
         if words:
-            names = [*served.model.vocabulary.split(sentences[number]), END_NAME]
-            record["scores"] = [
-                {"word": word, "log_prob": value, "known": known}
-                for word, value, known in zip(names, *scored.words(number), strict=True)
-            ]
+            record["scores"] = word_scores(served.model.vocabulary, sentences[number], *scored.words(number))
         records.append(record)
     return {"model": served.name, "sentences": records, **totals(scored)}
+
+
+def word_scores(
+    vocabulary: Vocabulary, sentence: str, values: Sequence[float | None], known: Sequence[bool]
+) -> list[dict[str, Any]]:
+    """A record for each word and the end; tokens of a tokenizer also say which characters they are."""
+    names = [*vocabulary.split(sentence), END_NAME]
+    records: list[dict[str, Any]] = [
+        {"word": word, "log_prob": value, "known": is_known}
+        for word, value, is_known in zip(names, values, known, strict=True)
+    ]
+    if isinstance(vocabulary, TokenVocabulary):
+        for record, (start, end) in zip(records, [*vocabulary.places(sentence), (len(sentence),) * 2], strict=True):
+            record |= {"start": start, "end": end}
+    return records
 
 
 def totals(scored: ScoredSentences) -> dict[str, Any]:

@@ -33,6 +33,9 @@ TOKENIZER = "tokenizer.json"
 END_TOKENS = ("</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "[SEP]", "[EOS]")
 """Special tokens that end a line where the tokenizer has no single token for the line end itself."""
 
+NEAR = 8  # tokens that can change how the next one is written
+HALF = "\ufffd"  # what stands for bytes that are not yet a character
+
 _UNFIT = re.compile(f"[{SPACE}]")
 
 
@@ -117,6 +120,19 @@ class TokenVocabulary(Vocabulary):
     def split(self, sentence: str) -> list[str]:
         """The tokens of a sentence, as they stand in the vocabulary."""
         return self.decode(self.encode(sentence))
+
+    def places(self, sentence: str) -> list[tuple[int, int]]:
+        """For each token of a sentence, where in it the token begins and ends, in characters."""
+        text = sentence.encode("utf-8", "replace").decode()
+        places: list[tuple[int, int]] = self._parsed.encode(text, add_special_tokens=False).offsets
+        return places
+
+    def continuation(self, before: Ids, token: int) -> str:
+        """What a token adds to the text of those before it; nothing while a character is not whole."""
+        ids = self.theirs[[*before[-NEAR:].tolist(), token]].tolist()
+        old: str = self._parsed.decode([place for place in ids[:-1] if place >= 0], skip_special_tokens=True)
+        new: str = self._parsed.decode([place for place in ids if place >= 0], skip_special_tokens=True)
+        return "" if new.endswith(HALF) else new.removeprefix(old.rstrip(HALF))
 
     def splits_like(self, other: Vocabulary) -> bool:
         """Whether the other has the same tokenizer."""

@@ -30,6 +30,11 @@ export class App {
     return this.values.model;
   }
 
+  /** Whether the model reads tokens of a tokenizer, of which words consist, in place of words. */
+  get tokens() {
+    return this.models.find(({ name }) => name === this.model)?.units === "tokens";
+  }
+
   /** The word that is looked at: under the mouse, else at the cursor. */
   get word() {
     return this.editor.hovered ?? this.editor.word();

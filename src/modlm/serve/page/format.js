@@ -80,3 +80,6 @@ export const perplexityOf = (logProb, predictions) => (predictions ? Math.exp(-l
 export const nameOf = (word) => (word === END ? "end of sentence" : word);
 export const quoted = (words) => `“${[words].flat().map((word) => (word === "<s>" ? "⟨start⟩" : nameOf(word))).join(" ")}”`;
 export const plural = (count, one, many = `${one}s`) => `${integer(count)} ${count === 1 ? one : many}`;
+
+/** The text of a token behind a character: two spaces become one, and none stands at the beginning of a line. */
+export const joined = (before, text) => (/\s/.test(before ?? " ") ? text.trimStart() : text);

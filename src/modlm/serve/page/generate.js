@@ -1,7 +1,7 @@
 // Writing on at the cursor: settings, words that arrive one by one, and a button that stops them.
 
 import { Latest, h, problem } from "./dom.js";
-import { percent, plural } from "./format.js";
+import { joined, percent, plural } from "./format.js";
 
 const REASONS = { end: "the sentence ended", max_words: "the length was reached" };
 
@@ -89,7 +89,8 @@ export class Generator {
           ending = REASONS[event.reason] ?? event.reason;
           if (event.reason === "end") add("\n");
         } else if (event.word) {
-          add((place > 0 && !/\s/.test(editor.text[place - 1]) ? " " : "") + event.word);
+          const before = editor.text[place - 1];
+          add(event.text === undefined ? (place > 0 && !/\s/.test(before) ? " " : "") + event.word : joined(before, event.text));
           count += 1;
           this.#status.textContent = `${plural(count, "word")} · the last had ${percent(event.probability)}`;
         }

@@ -41,6 +41,11 @@ export class Scores extends EventTarget {
     if (!this.busy) this.#work();
   }
 
+  /** When a sentence that is wanted has its scores, or will have none. */
+  async ready(model, text) {
+    while (this.busy && !this.#known.has(key(model, text))) await new Promise((resolve) => this.addEventListener("scored", resolve, { once: true }));
+  }
+
   /** Forgets failures, so that they are tried again. */
   retry() {
     for (const [own, value] of this.#known) if (value.error) this.#known.delete(own);
@@ -94,23 +99,34 @@ export class Scores extends EventTarget {
     }
   }
 
-  /** Columns, weights and shares of a word: with its whole sentence at once, or alone if the sentence is very long. */
+  /** The tokens that a word consists of where a model reads tokens; else the word itself. */
+  tokens(model, line, index) {
+    return this.of(model, line.text)?.words?.[index].tokens ?? [{ index, word: line.words[index]?.text ?? END }];
+  }
+
+  /** Columns, weights and shares of a word, or of each of its tokens: with the whole sentence, unless it is very long. */
   async explain(model, line, index) {
-    if (line.words.length > ALONG) return fromReasons(await this.why(model, line, index));
+    const tokens = this.tokens(model, line, index);
+    if (line.words.length > ALONG) return Promise.all(tokens.map(async (_, at) => fromReasons(await this.why(model, line, index, at))));
     const { columns, words } = await remembered(this.#explained, key(model, line.text), async () => {
       const answer = await this.#server.post("explain", { model, text: line.text });
       return { columns: answer.columns, words: answer.sentences[0].words };
     });
-    const { probability, known, columns: probs, weights, shares } = words[index];
-    return { columns, probability, known, probs, weights, shares };
+    return tokens.map((token) => {
+      const { probability, known, columns: probs, weights, shares } = words[token.index];
+      return { columns, probability, known, probs, weights, shares };
+    });
   }
 
-  /** Contexts and counts of a word. */
-  why(model, line, index) {
-    const words = line.words.map((word) => word.text);
+  /** Contexts and counts of a word, or of one of its tokens. */
+  why(model, line, index, at = 0) {
+    const token = this.tokens(model, line, index)[at];
+    if (!token) return Promise.reject(new Error("The model's tokenizer leaves this word out."));
+    const words = line.words.slice(Math.max(0, index - NEAREST), index).map((own) => own.text);
     const start = index <= NEAREST;
-    const context = words.slice(Math.max(0, index - NEAREST), index).join(" ");
-    const word = words[index] ?? END;
+    const within = at ? line.text.slice(line.words[index]?.start ?? line.words.at(-1).end, token.start) : ""; // of the word itself
+    const context = [...words, ...(within ? [within] : [])].join(" ");
+    const { word } = token;
     return remembered(this.#reasons, key(model, `${context}\n${word}`), () =>
       this.#server.post("why", { model, context, word, start }),
     );
@@ -120,12 +136,32 @@ export class Scores extends EventTarget {
 const key = (model, text) => `${model}\n${text}`;
 
 const WORDS = /[^ \t\v\f\r]+/g;
-const SUBWORDS = "This model reads subwords, so it has no probability of each word. Next words shows its tokens.";
 
-/** What the answer says of a sentence, if it says it of each of its words and of its end. */
+/** What the answer says of a sentence: of each of its words and of its end. */
 function scored(sentence, text) {
-  if (sentence.scores.length !== (text.match(WORDS) ?? []).length + 1) return { error: new Error(SUBWORDS) };
-  return { words: sentence.scores, logProb: sentence.log_prob ?? -Infinity, unknown: sentence.unknown };
+  const logProb = sentence.log_prob ?? -Infinity;
+  if (sentence.scores[0].start === undefined) return { words: sentence.scores, logProb, unknown: sentence.unknown };
+  const words = inWords(sentence.scores, text);
+  return { words, logProb, unknown: words.filter((word) => !word.known).length };
+}
+
+/** Words and the end, from the tokens that they consist of; white space belongs to what follows it. */
+function inWords(scores, text) {
+  const places = [0]; // where each character begins: tokens count characters, and not halves of them as strings do
+  for (const character of text) places.push(places.at(-1) + character.length);
+  const ends = [...text.matchAll(WORDS)].map((word) => word.index + word[0].length);
+  const groups = [...ends, Infinity].map(() => []);
+  let word = 0;
+  scores.forEach((token, index) => {
+    const [start, end] = [places[token.start], places[token.end]];
+    while (ends[word] <= start) word += 1;
+    groups[index === scores.length - 1 ? ends.length : word].push({ ...token, index, start, text: text.slice(start, end).trim() || token.word });
+  });
+  return groups.map((tokens) => ({
+    log_prob: tokens.some((token) => token.log_prob === null) ? null : tokens.reduce((sum, token) => sum + token.log_prob, 0),
+    known: tokens.every((token) => token.known),
+    tokens,
+  }));
 }
 
 function fromReasons(reasons) {

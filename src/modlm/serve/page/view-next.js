@@ -2,7 +2,7 @@
 
 import { bar, describe, spoken, swatch } from "./columns.js";
 import { Latest, debounced, h, problem } from "./dom.js";
-import { END, nameOf, percent, quoted } from "./format.js";
+import { END, joined, nameOf, percent, quoted } from "./format.js";
 import { Generator } from "./generate.js";
 
 const WORDS = 10;
@@ -75,6 +75,7 @@ export class NextView {
   place() {
     const { line, offset, start } = this.#app.editor.place();
     const own = this.#app.editor.lines[line];
+    if (this.#app.tokens) return { context: own.text.slice(0, offset).split(/\s+/).filter(Boolean), at: start + offset }; // a token may go on with a word
     const before = own.words.filter((word) => word.start < offset);
     const at = start + Math.max(offset, before.at(-1)?.end ?? 0);
     return { context: before.map((word) => word.text), at };
@@ -82,7 +83,7 @@ export class NextView {
 
   async acceptFirst() {
     await this.#soon.now();
-    if (this.#words[0]) this.#accept(this.#words[0].word);
+    if (this.#words[0]) this.#accept(this.#words[0]);
   }
 
   async #ask() {
@@ -118,12 +119,13 @@ export class NextView {
     this.#columns.replaceChildren(...describe(Object.keys(columns ?? {})).map((column) => this.#column(column, columns[column.name])));
   }
 
-  #button({ word, probability, shares }, at, columns, most) {
+  #button(next, at, columns, most) {
+    const { word, probability, shares } = next;
     const parts = columns.map((column) => shares[column.name]);
     return h(
       "button",
-      { type: "button", tabindex: at ? "-1" : "0", "aria-label": `${nameOf(word)}, ${percent(probability)}: ${spoken(columns, parts)}`, on: { click: () => this.#accept(word) } },
-      h("span", { class: "next-word" }, label(word)),
+      { type: "button", tabindex: at ? "-1" : "0", "aria-label": `${nameOf(word)}, ${percent(probability)}: ${spoken(columns, parts)}`, on: { click: () => this.#accept(next) } },
+      h("span", { class: "next-word" }, label(next)),
       h("span", { class: "next-bar", css: { "--width": `${(100 * probability) / most}%` } }, bar(columns, parts)),
       h("span", { class: "number" }, percent(probability)),
     );
@@ -137,7 +139,7 @@ export class NextView {
       h("h3", {}, swatch(column), column.label, h("span", { class: "weight", title: "weight of this column here" }, `λ ${percent(weight)}`)),
       h("div", { class: "bar thin", "aria-hidden": "true" }, h("i", { class: column.class, css: { width: `${Math.min(100, 100 * (weight ?? 0))}%` } })),
       words.length && !alike
-        ? h("ol", {}, words.map(({ word, probability }) => h("li", {}, h("button", { type: "button", on: { click: () => this.#accept(word) } }, h("span", { class: "next-word" }, label(word)), h("span", { class: "number" }, percent(probability))))))
+        ? h("ol", {}, words.map((next) => h("li", {}, h("button", { type: "button", on: { click: () => this.#accept(next) } }, h("span", { class: "next-word" }, label(next)), h("span", { class: "number" }, percent(next.probability))))))
         : h("p", { class: "soft" }, column.order > 1 ? "Never saw this context: all words alike." : words.length ? "All words alike." : "No word."),
     );
   }
@@ -154,11 +156,16 @@ export class NextView {
     next.focus();
   }
 
-  #accept(word) {
+  #accept({ word, text: piece }) {
     const { context, at } = this.place();
     const { text } = this.#app.editor;
     if (word === END) {
       this.#app.editor.insert(at, "\n");
+      return;
+    }
+    if (piece !== undefined) {
+      this.#app.editor.insert(at, joined(text[at - 1], piece));
+      this.#app.announce(`${piece} added`);
       return;
     }
     const before = context.length && !/\s/.test(text[at - 1] ?? " ") ? " " : "";
@@ -168,4 +175,8 @@ export class NextView {
   }
 }
 
-const label = (word) => (word === END ? h("em", {}, "end of sentence") : word);
+/** What is shown of a next word; a space that a token begins with is seen, since without it the token goes on with a word. */
+function label({ word, text }) {
+  if (word === END) return h("em", {}, "end of sentence");
+  return text ? text.replace(/^\s+/, "␣") : word;
+}

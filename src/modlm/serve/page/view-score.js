@@ -108,7 +108,7 @@ export class ScoreView {
 
 /** The model in a few words. */
 function described({ models, model }) {
-  const { kind, vocab_size: size, described: settings = {} } = models.find(({ name }) => name === model) ?? {};
-  const parts = [kind, settings.smoothing, `${integer(size)} words`, settings.parameters && `${short(settings.parameters)} parameters`];
+  const { kind, units, vocab_size: size, described: settings = {} } = models.find(({ name }) => name === model) ?? {};
+  const parts = [kind, settings.smoothing, `${integer(size)} ${units}`, settings.parameters && `${short(settings.parameters)} parameters`];
   return parts.filter(Boolean).join(", ");
 }

@@ -22,6 +22,7 @@ export class WhyView {
   #app;
   #card = h("section", { class: "card", "aria-live": "polite", "aria-label": "In plain words" });
   #asked = "";
+  #token = 0; // which of the word's tokens, where the model reads tokens
   #soon = debounced(() => this.#ask(), 120);
 
   constructor(app) {
@@ -63,9 +64,22 @@ export class WhyView {
     const asked = `${model}\n${line.words.slice(0, word.index + 1).map((own) => own.text).join(" ")}\n${word.index}`;
     if (asked === this.#asked) return;
     this.#asked = asked;
+    this.#token = 0;
+    await this.#tell(asked, model, { text: line.text, words: line.words }, word.index);
+  }
+
+  async #tell(asked, model, line, index) {
+    const { scores } = this.#app;
     try {
-      const reasons = await scores.why(model, line, word.index);
-      if (asked === this.#asked) this.#show(reasons);
+      if (this.#app.tokens) await scores.ready(model, line.text); // which tokens a word consists of is known with its scores
+      const tokens = scores.tokens(model, line, index);
+      const reasons = await scores.why(model, line, index, this.#token);
+      if (asked !== this.#asked) return;
+      const turn = (at) => {
+        this.#token = at;
+        this.#tell(asked, model, line, index);
+      };
+      this.#show(reasons, tokens.length > 1 ? this.#choice(tokens, turn) : null);
     } catch (error) {
       if (asked !== this.#asked) return;
       this.#asked = "";
@@ -74,7 +88,13 @@ export class WhyView {
     }
   }
 
-  #show(reasons) {
+  /** A button for each token of a word. */
+  #choice(tokens, turn) {
+    const buttons = tokens.map(({ text, word }, at) => h("button", { type: "button", class: "chip", "aria-pressed": String(at === this.#token), on: { click: () => turn(at) } }, text ?? nameOf(word)));
+    return h("div", { class: "chips", role: "group", "aria-label": "Tokens of the word" }, buttons);
+  }
+
+  #show(reasons, choice) {
     const rows = reasons.blocks.flatMap((block) => block.columns);
     const columns = describe(rows.map((row) => row.column));
     const shares = rows.map((row) => row.share ?? 0);
@@ -84,6 +104,7 @@ export class WhyView {
       h(
         "div",
         { class: "card-body stack" },
+        choice,
         h("div", { class: "word-head" }, h("h2", { class: `word-name${known ? "" : " is-unknown"}` }, nameOf(word)), h("p", { class: "figure" }, percent(probability)), h("p", { class: "soft facts" }, facts)),
         bar(columns, shares),
         ...inWords(reasons).map((sentence) => h("p", {}, sentence)),

@@ -75,11 +75,11 @@ export class WordCard {
 
   async #explain(asked, model, line, index) {
     try {
-      const { columns: names, probs, weights, shares } = await this.#app.scores.explain(model, line, index);
+      const explained = await this.#app.scores.explain(model, line, index);
       if (asked !== this.#asked) return;
-      const columns = describe(names);
-      this.parts.replaceChildren(bar(columns, shares), sharesTable(columns, { probs, weights, shares }));
-      this.#say(nameOf(line.words[index]?.text ?? END), columns, shares);
+      const tokens = this.#app.scores.tokens(model, line, index);
+      this.parts.replaceChildren(...explained.flatMap((own, at) => part(own, explained.length > 1 ? tokens[at] : null)));
+      if (explained.length === 1) this.#say(nameOf(line.words[index]?.text ?? END), describe(explained[0].columns), explained[0].shares);
     } catch (error) {
       if (asked === this.#asked) this.parts.replaceChildren(problem(error) ?? "");
     }
@@ -94,10 +94,18 @@ export class WordCard {
 
   async #ask(asked, model, line, index) {
     try {
+      if (this.#app.scores.tokens(model, line, index).length > 1) return; // a word of many tokens has no rank
       const { rank, vocab_size: size } = await this.#app.scores.why(model, line, index);
       if (asked === this.#asked && rank) this.facts.append(` · rank ${integer(rank)} of ${size < 1e5 ? integer(size) : short(size)}`);
     } catch {
       // The rank is an extra: what went wrong stands in the table's place if it matters.
     }
   }
+}
+
+/** The bar and the table of a word, or of one of its tokens. */
+function part({ columns: names, probability, probs, weights, shares }, token) {
+  const columns = describe(names);
+  const head = token && h("h3", { class: "token" }, h("span", {}, token.text ?? nameOf(token.word)), h("span", { class: "number" }, percent(probability)));
+  return [head, bar(columns, shares), sharesTable(columns, { probs, weights, shares })].filter(Boolean);
 }
