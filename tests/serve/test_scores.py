@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 pytest.importorskip("httpx2", reason="httpx2, which asks the server, is not installed")
 
+from modlm.evaluation.rescoring import IMPOSSIBLE
 from modlm.model.language_model import LanguageModel
 from modlm.serve.answers import CompareAnswer, RescoreAnswer, ScoreAnswer
 
@@ -86,13 +87,16 @@ def test_odd_characters_are_words_or_white_space_as_in_files(ask: Ask, odd: str)
 
 def test_lists_are_ordered_by_score_and_weighted_log_probability(ask: Ask, models: dict[str, LanguageModel]) -> None:
     hyps = [{"text": "h h h", "score": 1.0}, {"text": "a b"}, {"text": "a", "score": -0.5}]
-    answer = ask("/rescore", nbest=[{"hyps": hyps}, {"hyps": hyps[:1]}], lm_weight=0.5, word_penalty=0.25)
+    answer = ask(
+        "/rescore", nbest=[{"hyps": hyps}, {"hyps": hyps[:1]}], lm_weight=0.5, word_penalty=0.25, rank_weight=-2
+    )
     RescoreAnswer.model_validate(answer)
     expected = [
         float(hyp.get("score", 0.0))
         + 0.5 * models["ngram"].score(str(hyp["text"]))
         + 0.25 * len(str(hyp["text"]).split())
-        for hyp in hyps
+        - 2 * math.log(place)
+        for place, hyp in enumerate(hyps, start=1)
     ]
     first, second = answer["lists"]
     assert [hyp["score"] for hyp in first["hyps"]] == pytest.approx(expected)
@@ -105,7 +109,7 @@ def test_equal_hypotheses_keep_their_order_and_impossible_ones_come_last(ask: As
     hyps = [{"text": "x"}, {"text": "a"}, {"text": "a"}]
     answer = ask("/rescore", model="unseen", nbest=[{"hyps": hyps}])["lists"][0]
     assert answer["order"] == [1, 2, 0]
-    assert answer["hyps"][0] == {"log_prob": None, "score": None, "words": 1}
+    assert answer["hyps"][0] == {"log_prob": None, "score": IMPOSSIBLE, "words": 1}
     weightless = ask("/rescore", model="unseen", nbest=[{"hyps": hyps}], lm_weight=0.0)["lists"][0]
     assert weightless["order"] == [0, 1, 2]  # no weight, no opinion
 

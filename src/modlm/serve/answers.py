@@ -261,7 +261,8 @@ class RescoredHypothesis(AnswerPart):
 
     log_prob: LogProb
     score: Annotated[
-        float | None, Field(description="score + lm_weight log_prob + word_penalty words; null: -infinity.")
+        float | None,
+        Field(description="score + lm_weight log_prob + word_penalty words + rank_weight log(place); null: no number."),
     ]
     words: int
 

@@ -141,3 +141,6 @@ class RescoreRequest(BaseModel):
     nbest: Annotated[list[NbestList], Field(min_length=1)]
     lm_weight: Annotated[Finite, Field(description="What a natural log-probability counts beside the scores.")] = 1.0
     word_penalty: Annotated[Finite, Field(description="Added for each word; above 0 favours long hypotheses.")] = 0.0
+    rank_weight: Annotated[
+        Finite, Field(description="Times the logarithm of the place in the list; below 0 favours what stood in front.")
+    ] = 0.0

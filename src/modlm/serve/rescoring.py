@@ -1,4 +1,4 @@
-"""`/rescore`: lists of hypotheses in the order of a first score plus a weighted language model score."""
+"""`/rescore`: lists of hypotheses in the order in which `modlm rescore` puts them."""
 
 from __future__ import annotations
 
@@ -6,33 +6,36 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from modlm.evaluation.rescoring import IMPOSSIBLE, WORDS, Weights, lists_of
 from modlm.serve.scoring import ScoredSentences, finite
-from modlm.text.vocabulary import split_words
 
 
 def rescore_answer(
-    name: str,
-    lists: Sequence[Sequence[tuple[str, float]]],
-    scored: ScoredSentences,
-    *,
-    lm_weight: float,
-    word_penalty: float,
+    name: str, lists: Sequence[Sequence[tuple[str, float]]], scored: ScoredSentences, weights: Weights
 ) -> dict[str, Any]:
-    """The answer, from the scores of all hypotheses, list by list.
-
-    A hypothesis has score + lm_weight * log P + word_penalty * words; equal ones keep their order.
-    """
-    records, at = [], 0
-    for hyps in lists:
-        entries, sums = [], []
-        for text, score in hyps:
-            words = len(split_words(text))
-            total = score + (lm_weight * scored.sums[at] if lm_weight else 0.0) + word_penalty * words
-            sums.append(-math.inf if math.isnan(total) else total)
-            entries.append(
-                {"log_prob": finite(scored.sums[at]), "score": total if math.isfinite(total) else None, "words": words}
-            )
-            at += 1
-        order = sorted(range(len(hyps)), key=lambda place: -sums[place])
-        records.append({"best": order[0], "text": hyps[order[0]][0], "order": order, "hyps": entries})
+    """The answer, from the scores of all hypotheses, list by list; equal totals keep their order."""
+    hyps = [hyp for own in lists for hyp in own]
+    starts = np.cumsum([0, *map(len, lists)])
+    given = lists_of(
+        [text for text, _ in hyps], starts,
+        np.array([score for _, score in hyps]), np.maximum(scored.sums, IMPOSSIBLE),
+    )  # fmt: skip
+    with np.errstate(over="ignore", invalid="ignore"):  # scores and weights are of any size
+        totals_H = given.totals(weights.array())
+    words_H = given.features_HF[:, WORDS].astype(int).tolist()
+    records = []
+    for own, begin, end in zip(lists, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        order = np.argsort(-totals_H[begin:end], kind="stable").tolist()
+        entries = [
+            {"log_prob": finite(scored.sums[at]), "score": shown(totals_H[at]), "words": words_H[at]}
+            for at in range(begin, end)
+        ]
+        records.append({"best": order[0], "text": own[order[0]][0], "order": order, "hyps": entries})
     return {"model": name, "lists": records}
+
+
+def shown(total: float) -> float | None:
+    """Nothing for what is no number, which JSON cannot hold."""
+    return float(total) if math.isfinite(total) else None

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import orjson
 
 import modlm
+from modlm.evaluation.rescoring import Weights
 from modlm.model.sampling import Sampling
 from modlm.serve.batching import Batcher
 from modlm.serve.comparing import check_units, compare_answer
@@ -68,11 +69,11 @@ class Service:
         """`/rescore`."""
         served = self.library.model(body.model)
         lists = [[(hyp.text, hyp.score) for hyp in entry.hyps] for entry in body.nbest]
-        weights = {"lm_weight": body.lm_weight, "word_penalty": body.word_penalty}
+        weights = Weights(body.lm_weight, body.word_penalty, body.rank_weight)
         return await self._scored(
             served,
             [text for hyps in lists for text, _ in hyps],
-            lambda scored: orjson.dumps(rescore_answer(served.name, lists, scored, **weights)),
+            lambda scored: orjson.dumps(rescore_answer(served.name, lists, scored, weights)),
         )
 
     async def compare(self, body: CompareRequest) -> Json:
