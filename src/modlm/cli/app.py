@@ -151,7 +151,8 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
                 raise
             if isinstance(error, OSError):
                 _drop_output()
-            _say(f"modlm: {explain(error)}")
+            if message := explain(error):
+                _say(f"modlm: {message}")
             return FAILED
     code = result if isinstance(result, int) else 0
     if code == INTERRUPTED:
