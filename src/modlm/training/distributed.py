@@ -115,21 +115,41 @@ class Processes:
         """What one process has to say, in all; the others wait as long as it is alive. A name serves once."""
         if self.board is None:
             return say()
-        try:
+        with self._not_ended():
             if self.rank != teller:
                 with self._answered():
                     return self.board.read(name, teller=teller)
             with self.board.alive(name):
                 text = say()
+            with self._answered():
+                self.board.put(name, text)
+        return text
+
+    @contextmanager
+    def waiting_after(self, name: str) -> Iterator[None]:
+        """Work that takes one process longer than another; after it they wait for each other as long as all live."""
+        if self.board is None:
+            yield
+            return
+        names = [f"{name}/{rank}" for rank in range(self.world)]
+        with self._not_ended():
+            with self.board.alive(names[self.rank]):
+                yield
+            with self._answered():
+                self.board.put(names[self.rank], "")
+                for rank, other in enumerate(names):
+                    self.board.read(other, teller=rank)
+
+    @contextmanager
+    def _not_ended(self) -> Iterator[None]:
+        try:
+            yield
         except SystemExit as error:
             raise LostProcessError(
                 f"Process {self.rank} of {self.world} was told to end while the run was made ready: by you, or by "
                 f"torchrun because another process was killed or failed, which its report names. Give the same command "
                 f"again."
             ) from error
-        with self._answered():
-            self.board.put(name, text)
-        return text
 
     # ---- the end ----------------------------------------------------------------------------------------------------
 
@@ -160,7 +180,7 @@ class Processes:
 
 def lost(processes: Processes, report: str) -> LostProcessError:
     """The error of a process that can no longer reach the others."""
-    reason = (report.strip() or "no reason given").splitlines()[0].rpartition("] ")[2].rstrip(".")
+    reason = (report.strip() or "no reason given").splitlines()[0].rpartition("] ")[2].partition(". ")[0].rstrip(".")
     return LostProcessError(
         f"Process {processes.rank} of {processes.world} can no longer reach the others ({reason}): one was killed, "
         f"failed, or its machine is gone; what torchrun prints names it. The run ends here, and its last checkpoint is "

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from modlm.text.corpus import Corpus
 from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.batches import BatchSource, DenseRows, Part
-from modlm.training.blocks import CountColumns, count_columns
+from modlm.training.blocks import CountColumns, columns_of, count_columns
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes
 from modlm.training.row_cache import TRAIN, cached_rows
@@ -47,6 +48,22 @@ class SharedTexts:
 
 def shared_texts(config: RunConfig, processes: Processes, cut: Cut) -> SharedTexts:
     """The texts, rows and columns of a run; all processes call this together."""
+    with processes.waiting_after("texts"):
+        made, found = _made_or_found(config, processes, cut)
+    starts = None
+    if processes.machines:
+        starts = processes.spread_numbers(made.corpora[TRAIN].starts if made and processes.leads else None)
+    if made is not None:
+        return made
+    rows = {name: TextRows.open(folder) for name, folder in found["folders"].items()}
+    part = None if starts is None else Part(starts, kept_here(config, processes, cut, starts))
+    return SharedTexts(found["vocab_size"], rows, part, {}, _no_columns)
+
+
+def _made_or_found(config: RunConfig, processes: Processes, cut: Cut) -> tuple[SharedTexts | None, dict[str, Any]]:
+    """What this process made of the texts, or where the first process of its machine has put it."""
+    if not columns_of(config):  # no rows but words: every process reads them for itself, at the same time
+        return _read_and_made(config, processes, cut), {}
     made: list[SharedTexts] = []
 
     def say() -> str:
@@ -57,14 +74,7 @@ def shared_texts(config: RunConfig, processes: Processes, cut: Cut) -> SharedTex
     found = json.loads(processes.told(f"rows/{teller}", say, teller=teller))
     if not made and not found["folders"]:  # rows are in the memory of the process that made them
         made.append(_read_and_made(config, processes, cut))
-    starts = None
-    if processes.machines:
-        starts = processes.spread_numbers(made[0].corpora[TRAIN].starts if made and processes.leads else None)
-    if made:
-        return made[0]
-    rows = {name: TextRows.open(folder) for name, folder in found["folders"].items()}
-    part = None if starts is None else Part(starts, kept_here(config, processes, cut, starts))
-    return SharedTexts(found["vocab_size"], rows, part, {}, _no_columns)
+    return (made[0] if made else None), found
 
 
 def _read_and_made(config: RunConfig, processes: Processes, cut: Cut) -> SharedTexts:
