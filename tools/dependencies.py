@@ -29,7 +29,7 @@ UNKNOWN = "not installed where this list was made"
 TABLE = "| package | version | licence | needed by |\n|---|---|---|---|\n"
 
 # Licences of packages whose metadata name none, or only a family; read from the files that they install.
-READ_BY_HAND: dict[str, str] = {}
+READ_BY_HAND = {"kenlm": "LGPL-2.1-or-later", "pyctcdecode": "Apache-2.0", "word2number": "MIT"}
 
 
 @dataclass(frozen=True, slots=True)
