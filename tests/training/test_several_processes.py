@@ -192,6 +192,20 @@ def test_a_killed_process_ends_the_job_with_one_message_and_the_run_goes_on_alon
         assert left == pytest.approx(right, rel=1e-3)
 
 
+@pytest.mark.long
+def test_torchrun_starts_a_job_again_that_lost_a_process(texts: Path) -> None:
+    config = tiny_config(texts, kind="hybrid", schedule__epochs=20, schedule__checkpoint_seconds=0.0)
+    (texts / "run.toml").write_text(to_toml(config))
+    command = ("train", str(texts / "run.toml"), "-o", str(texts / "run"), "--device", "cpu", "--resume")
+    job = torchrun(texts, *command, restarts=1)
+    wait_for(texts / "run" / "checkpoints" / "last.safetensors", job)
+    os.kill(ranks(job.pid)[1], signal.SIGKILL)
+    _, errors = job.communicate(timeout=240)
+    assert job.returncode == 0, errors
+    assert len(journal(texts / "run")) == 40
+    assert errors.count("can no longer reach the others") == 1
+
+
 def test_a_job_that_is_asked_to_stop_saves_a_checkpoint_and_says_so_once(texts: Path) -> None:
     config = tiny_config(texts, schedule__epochs=10_000, schedule__checkpoint_seconds=1000.0)
     (texts / "run.toml").write_text(to_toml(config))
@@ -229,8 +243,9 @@ def test_places_and_time_limits_that_make_no_sense_are_refused(monkeypatch: pyte
 # ---- jobs of torchrun ------------------------------------------------------------------------------------------------
 
 
-def torchrun(texts: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "modlm"]
+def torchrun(texts: Path, *arguments: str, restarts: int = 0) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["--max-restarts", str(restarts), "-m", "modlm"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(
         [*command, *arguments],

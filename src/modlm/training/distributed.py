@@ -203,7 +203,8 @@ def join(device: str = "auto") -> Processes:
     alone = Processes(chosen, rank, world, machine)
     with alone._answered():
         store, *_ = next(rendezvous("env://", timeout=timedelta(seconds=timeout)))
-        own = PrefixStore(f"modlm/{next(_groups)}", store)
+        attempt = _place("TORCHELASTIC_RESTART_COUNT", 0)  # torchrun starts processes again, but not its store
+        own = PrefixStore(f"modlm/{attempt}/{next(_groups)}", store)
         if not distributed.is_initialized():
             distributed.init_process_group(
                 "nccl" if chosen.type == "cuda" else "gloo",
