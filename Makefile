@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check format docs bench bench-neural clean
+.PHONY: help demo test test-long check format docs licences audit wheel-check bench bench-neural clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,15 @@ format: $(VENV)/.dev  ## format the code and fix what lint can fix
 docs: $(VENV)/.dev  ## the site, in docs/_build/html; a warning is an error
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build/html
 
+licences: $(VENV)/.dev  ## write docs/dependencies.md anew: every pinned package with its licence
+	$(BIN)/python tools/dependencies.py
+
+audit: $(VENV)/.dev  ## known vulnerabilities of the pinned versions; needs PyPI's or OSV's service: ARGS="-s osv"
+	$(BIN)/pip-audit --strict --no-deps --disable-pip --requirement constraints.txt $(ARGS)
+
+wheel-check: $(VENV)/.dev  ## build sdist and wheel, install in clean environments, try them; ARGS="--python python3.12"
+	$(BIN)/python tools/wheel_check.py $(ARGS)
+
 bench: $(VENV)/.dev  ## speed and size beside KenLM; ARGS="--help" shows how to name texts and KenLM's binaries
 	$(BIN)/python benchmarks/against_kenlm.py $(ARGS)
 
@@ -56,5 +65,5 @@ $(VENV)/.package: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[dev,scale,neural,figures,tune,serve,browser,hf,docs]'
+	$(INSTALL) --editable '.[dev,release,scale,neural,figures,tune,serve,browser,hf,docs]'
 	@touch $@ $(VENV)/.package

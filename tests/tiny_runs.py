@@ -72,6 +72,19 @@ def child(config: RunConfig, folder: Path, *, resume: bool = False, environment:
     return process
 
 
+def begun(config: RunConfig, texts: Path, name: str, *, resume: bool = False, **more: str) -> BaseProcess:
+    """A child in the environment of the test, with settings of its own."""
+    environment = {name: os.environ[name] for name in ("MODLM_CACHE", "MODLM_THREADS", "NUMBA_CACHE_DIR")}
+    return child(config, texts / name, resume=resume, environment=environment | more)
+
+
+def finished(config: RunConfig, texts: Path, name: str, *, resume: bool = False) -> None:
+    """A child that has come to its end."""
+    process = begun(config, texts, name, resume=resume)
+    process.join(120)
+    assert process.exitcode == 0
+
+
 @cache
 def forking() -> ForkServerContext:
     """Processes that come from one in which everything has been imported; it must find what we find."""
@@ -92,6 +105,8 @@ def _run(config: RunConfig, folder: str, resume: bool, environment: dict[str, st
     except KeyboardInterrupt:
         os._exit(INTERRUPTED)
     except BaseException:
+        if "MODLM_TEST_ERRORS" in os.environ:
+            Path(os.environ["MODLM_TEST_ERRORS"]).write_text(traceback.format_exc())
         traceback.print_exc()
         os._exit(1)
 

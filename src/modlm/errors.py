@@ -7,7 +7,8 @@
     ├── ConfigError           a setting that is out of range or unknown
     ├── ModelFolderError      a model, counts or corpus folder that is damaged, edited or of an unknown version
     ├── OutputError           a target that cannot be written (exists, read-only, disk full)
-    └── MissingPackageError   an optional package that is not installed; names the extra
+    ├── MissingPackageError   an optional package that is not installed; names the extra
+    └── LostProcessError      one of several processes that train together is gone
 
 A message says what was found, the rule, and the way out, in that order. The command line prints it and exits with 1.
 """
@@ -55,6 +56,14 @@ class OutputError(ModlmError):
 
 class MissingPackageError(ModlmError):
     """An optional package that is not installed."""
+
+
+class LostProcessError(ModlmError):
+    """Processes that train together and have lost one of them; `told`: another has said already what happened."""
+
+    def __init__(self, message: str, *, told: bool = False) -> None:
+        self.told = told
+        super().__init__(message)
 
 
 def require(package: str, *, extra: str, purpose: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Runs in processes of their own: killed at any moment, asked to stop, and shared by two processes."""
+"""Runs in processes of their own: killed at any moment, and asked to stop."""
 
 from __future__ import annotations
 
@@ -10,23 +10,9 @@ import time
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
-from modlm.training.config import RunConfig
-from tiny_runs import INTERRUPTED, child, contents, free_port, tiny_config
-
-
-def begun(config: RunConfig, texts: Path, name: str, *, resume: bool = False, **more: str) -> BaseProcess:
-    environment = {name: os.environ[name] for name in ("MODLM_CACHE", "MODLM_THREADS", "NUMBA_CACHE_DIR")}
-    return child(config, texts / name, resume=resume, environment=environment | more)
-
-
-def finished(config: RunConfig, texts: Path, name: str, *, resume: bool = False) -> None:
-    process = begun(config, texts, name, resume=resume)
-    process.join(120)
-    assert process.exitcode == 0
+from tiny_runs import INTERRUPTED, begun, contents, finished, tiny_config
 
 
 def killed(process: BaseProcess, checkpoint: Path) -> bool:
@@ -72,24 +58,3 @@ def test_a_signal_saves_a_checkpoint_from_which_the_run_goes_on(texts: Path, num
     finished(shorter, texts, "run", resume=True)
     finished(shorter, texts, "whole")
     assert contents(texts / "run") == contents(texts / "whole")
-
-
-@pytest.mark.parametrize("context", ["sentence", "document"])
-def test_two_processes_learn_as_one_does(texts: Path, context: str) -> None:
-    config = tiny_config(texts, kind="hybrid", net__context=context)
-    finished(config, texts, "one")
-    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": "2"}
-    both = [begun(config, texts, "two", RANK=str(rank), LOCAL_RANK=str(rank), **place) for rank in range(2)]
-    for process in both:
-        process.join(120)
-    assert [process.exitcode for process in both] == [0, 0]
-    lines = [
-        [json.loads(line) for line in (texts / name / "journal.jsonl").read_text().splitlines()]
-        for name in ("one", "two")
-    ]
-    assert len(lines[0]) == len(lines[1])
-    for alone, shared in zip(*lines, strict=True):
-        assert alone == pytest.approx(shared, rel=1e-4)
-    alone, shared = (load_file(texts / name / "model" / "weights.safetensors") for name in ("one", "two"))
-    for name in alone:
-        np.testing.assert_allclose(alone[name], shared[name], atol=1e-3)

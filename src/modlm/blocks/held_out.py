@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 
-from modlm.arrays import AnyFloats, Ids, Ints, even_ranges, in_parallel, threads
+from modlm.arrays import AnyFloats, Bools, Ids, Ints, even_ranges, in_parallel, threads
 from modlm.blocks.ngram import RANGES_PER_THREAD, discount_tables, small_logs
 from modlm.counts.counts import Counts, Frequencies
 from modlm.errors import InputError
@@ -58,16 +58,22 @@ class HeldOutColumns:
             numbers_NL=self.numbers_NL.copy(),
         )
 
-    def fill(self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats) -> None:
-        """The log rows and features of a fold (whole sentences) from the counts without it."""
+    def fill(self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats, *, kept_T: Bools | None = None) -> None:
+        """The log rows and features of a fold (whole sentences) from the counts without it.
+
+        `kept_T` is True at the positions whose rows are wanted, whole sentences too; none: all.
+        """
         from modlm.blocks.held_out_kernels import held_out_rows_along
 
         contexts_TN, nodes_TN = self.counts.walk(ids)
         self._move(-1, ids, contexts_TN, nodes_TN)
         largest = self.smoother.largest
         discounts = [self.smoother.discounts(numbers[: largest + 1])[0] for numbers in self.numbers_NL]
+        wanted = (ids, contexts_TN, nodes_TN)
+        if kept_T is not None:
+            wanted = (ids[kept_T], contexts_TN[kept_T], nodes_TN[kept_T])
         held_out_rows_along(
-            ids, len(self.counts.vocabulary), contexts_TN, nodes_TN, self.used, self.tallies_CR,
+            wanted[0], len(self.counts.vocabulary), *wanted[1:], self.used, self.tallies_CR,
             *discount_tables(discounts, largest=largest), small_logs(), features_TF.shape[1] // self.counts.order,
             log_probs_TK, features_TF,
         )  # fmt: skip

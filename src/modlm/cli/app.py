@@ -36,6 +36,7 @@ from modlm.cli import (
     tune,
 )
 from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, interrupted_message
+from modlm.errors import LostProcessError
 
 app = typer.Typer(
     name="modlm",
@@ -151,7 +152,10 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
                 raise
             if isinstance(error, OSError):
                 _drop_output()
-            _say(f"modlm: {explain(error)}")
+            if isinstance(error, LostProcessError):
+                _ignore_termination()  # torchrun ends those that are left, which is what this one is about to do
+            if message := explain(error):
+                _say(f"modlm: {message}")
             return FAILED
     code = result if isinstance(result, int) else 0
     if code == INTERRUPTED:
@@ -195,6 +199,11 @@ def _drop_output() -> None:
 def _silence_output() -> None:
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _ignore_termination() -> None:
+    with contextlib.suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from modlm.errors import ModlmError
+from modlm.errors import LostProcessError, ModlmError
 
 FAILED = 1
 INTERRUPTED = 130
@@ -48,7 +48,9 @@ def interrupted_message() -> str:
 
 
 def explain(error: BaseException) -> str:
-    """One clear line for a failure."""
+    """One clear line for a failure; none when another process has said it."""
+    if isinstance(error, LostProcessError) and error.told:
+        return ""
     if isinstance(error, ModlmError):
         return str(error)
     if isinstance(error, MemoryError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modlm.cli.outcome import resumable, wrote
+from modlm.cli.outcome import interrupted_as, resumable, wrote
 from modlm.cli.printing import number, percent, print_json, print_table, size
 from modlm.errors import ConfigError, OutputError
 
@@ -55,13 +55,20 @@ def run(request: Request, *, as_json: bool) -> None:
     from modlm.training.run import train
 
     resumable(resume_command(request), when=request.folder / CONFIG)
+    if not leads():
+        interrupted_as("")  # the first process says it
     result = train(
         config, request.folder, resume=request.resume, device=request.device, tensorboard=request.tensorboard
     )
     resumable("")
     wrote(result.model)
-    if os.environ.get("RANK", "0") == "0":
+    if leads():
         print_result(result, as_json=as_json)
+
+
+def leads() -> bool:
+    """Whether this process is alone, or the first of those that torchrun started."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 # ---- what to run -----------------------------------------------------------------------------------------------------
@@ -122,8 +129,8 @@ def check_target(request: Request) -> None:
     check_device(request.device)
     if request.folder.is_file():
         raise OutputError(f"{request.folder} is a file, but a folder is to be written there. Choose another name.")
-    first = os.environ.get("RANK", "0") == "0"  # the other processes of a run may come when this one has begun to write
-    if first and not request.resume and request.folder.is_dir() and any(request.folder.iterdir()):
+    # the other processes of a run may come when the first has begun to write
+    if leads() and not request.resume and request.folder.is_dir() and any(request.folder.iterdir()):
         raise OutputError(
             f"{request.folder} already exists. Go on with the run in it with --resume, or choose another name."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,12 +39,21 @@ class FeatureScaling:
         return FeatureScaling(np.zeros(features, dtype=np.float32))
 
     @staticmethod
-    def fit(features_TF: AnyFloats, kind: str, *, counted_T: Bools | None = None) -> FeatureScaling:
-        """The scaling for a training text, every position weighing the same; `counted_T` leaves positions out."""
+    def fit(
+        features_TF: AnyFloats,
+        kind: str,
+        *,
+        counted_T: Bools | None = None,
+        add_up: Callable[[Floats], Floats] | None = None,
+    ) -> FeatureScaling:
+        """The scaling for a training text, every position weighing the same; `counted_T` leaves positions out.
+
+        Where the text is shared out, `add_up` makes the sums of one part those of the whole text.
+        """
         one_of("net.features", kind, NORMALISATIONS)
         if kind == "raw":
             return FeatureScaling.raw(features_TF.shape[1])
-        mean_F, covariance_FF = _moments(features_TF, counted_T)
+        mean_F, covariance_FF = _moments(features_TF, counted_T, add_up)
         if kind == "centred":
             return FeatureScaling(mean_F.astype(np.float32))
         variances_F, vectors_FF = np.linalg.eigh(covariance_FF)
@@ -51,7 +61,9 @@ class FeatureScaling:
         return FeatureScaling(mean_F.astype(np.float32), ((vectors_FF * scales_F) @ vectors_FF.T).astype(np.float32))
 
 
-def _moments(features_TF: AnyFloats, counted_T: Bools | None) -> tuple[Floats, Floats]:
+def _moments(
+    features_TF: AnyFloats, counted_T: Bools | None, add_up: Callable[[Floats], Floats] | None
+) -> tuple[Floats, Floats]:
     """Mean and covariance, in double precision; zeros for an empty text."""
     size = features_TF.shape[1]
     total, sums_F, products_FF = 0, np.zeros(size), np.zeros((size, size))
@@ -62,6 +74,9 @@ def _moments(features_TF: AnyFloats, counted_T: Bools | None) -> tuple[Floats, F
         total += len(piece)
         sums_F += piece.sum(axis=0)
         products_FF += piece.T @ piece
+    if add_up is not None:
+        sums = add_up(np.concatenate(([float(total)], sums_F, products_FF.ravel())))
+        total, sums_F, products_FF = int(sums[0]), sums[1 : 1 + size], sums[1 + size :].reshape(size, size)
     mean_F = sums_F / max(total, 1)
     return mean_F, products_FF / max(total, 1) - np.outer(mean_F, mean_F)
 

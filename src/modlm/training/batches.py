@@ -92,6 +92,16 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """What rows of some sentences of a text are rows of."""
+
+    starts: Ints
+    """Where the sentences of the whole text begin, and behind them its length."""
+    kept: Ints
+    """The sentences that the rows have, by their number in the text, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
 class DenseRows:
     """Gathers positions of a text into batches; puts the constant columns behind the count columns."""
 
@@ -101,6 +111,22 @@ class DenseRows:
     """How many previous words a context holds; 0 where the net reads none."""
     extra: tuple[str, ...] = ()
     """Constant columns in the order of the model: `uniform`, `unknown`."""
+    part: Part | None = None
+    """None when the rows have all sentences of the text."""
+
+    @property
+    def starts(self) -> Ints:
+        """Where the sentences of the text begin, and behind them its length."""
+        return np.asarray(self.rows.starts if self.part is None else self.part.starts, np.int64)
+
+    def firsts(self) -> Ints:
+        """Where the rows of each sentence begin; far out of reach for those that are not here."""
+        begins = np.asarray(self.rows.starts, np.int64)[:-1]
+        if self.part is None:
+            return begins
+        firsts = np.full(len(self.part.starts) - 1, np.iinfo(np.int32).min, np.int64)
+        firsts[self.part.kept] = begins
+        return firsts
 
     def log_probs(self, at_P: Ints, words_P: Ints) -> NDArray[np.float32]:
         """(P, D) with the constant columns last."""
@@ -161,14 +187,18 @@ class BatchSource(Protocol):
         """The sentences of a batch, by their number in the text."""
         ...
 
+    def owners(self, world: int) -> Ints:
+        """For each sentence of the text the process, of so many, in whose parts of batches it is."""
+        ...
+
 
 class Batches:
     """Sentences, each with a context of its own."""
 
     def __init__(self, dense: DenseRows, *, batch_words: int, seed: int) -> None:
         self.dense, self.seed = dense, seed
-        self.starts = np.asarray(dense.rows.starts, np.int64)
-        lengths = np.diff(self.starts) - 1  # predictions: all but `<s>`
+        self.firsts = dense.firsts()
+        lengths = np.diff(dense.starts) - 1  # predictions: all but `<s>`
         if not len(lengths):
             raise InputError("There is no sentence in the text. Give a text with one sentence a line.")
         self.sentences = np.argsort(-lengths, kind="stable")
@@ -187,12 +217,18 @@ class Batches:
         """The sentences of a batch, longest first."""
         return self.sentences[self.bounds[number] : self.bounds[number + 1]]
 
+    def owners(self, world: int) -> Ints:
+        """Shards take sentences of a batch in turns."""
+        owners = np.empty_like(self.sentences)
+        owners[self.sentences] = np.arange(len(self.sentences)) - np.repeat(self.bounds[:-1], np.diff(self.bounds))
+        return owners % world
+
     def batch(self, number: int, shard: Shard = WHOLE) -> Batch:
         """The batch; T is that of the longest sentence in the whole batch, whatever the shard."""
         every = self.sentences_of(number)
         mine = every[shard.places]
         longest = int(self.lengths[every[0]])
-        first_B, length_B = self.starts[mine], self.lengths[mine]
+        first_B, length_B = self.firsts[mine], self.lengths[mine]
         steps_T = np.arange(1, longest + 1)
         real_TB = steps_T[:, None] <= length_B
         at_TB = first_B + np.minimum(steps_T[:, None], length_B)
@@ -210,10 +246,11 @@ class Streams:
 
     def __init__(self, dense: DenseRows, *, streams: int, steps: int) -> None:
         self.dense, self.steps = dense, steps
-        self.starts = np.asarray(dense.rows.starts, np.int64)
-        if len(self.starts) < 2:
+        self.firsts = dense.firsts()
+        starts = dense.starts
+        if len(starts) < 2:
             raise InputError("There is no sentence in the text. Give a text with one sentence a line.")
-        self.begins = self.starts - np.arange(len(self.starts))  # where sentences begin when only predictions count
+        self.begins = starts - np.arange(len(starts))  # where sentences begin when only predictions count
         self.words = int(self.begins[-1])
         wanted = self.words * np.arange(1, streams) // streams
         cuts = np.unique(np.concatenate(([0], self.begins[np.searchsorted(self.begins, wanted)], [self.words])))
@@ -240,6 +277,10 @@ class Streams:
         predictions_TB = self._predictions(number)
         return np.unique(self._sentences(predictions_TB[predictions_TB < self.end_B]))
 
+    def owners(self, world: int) -> Ints:
+        """Shards take streams in turns."""
+        return (np.searchsorted(self.first_B, self.begins[:-1], side="right") - 1) % world
+
     def batch(self, number: int, shard: Shard = WHOLE) -> Batch:
         """Stretch `number` of the streams."""
         every_TB = self._predictions(number)
@@ -248,7 +289,8 @@ class Streams:
         real_TB = mine_TB < end_B
         mine_TB = np.minimum(mine_TB, end_B - 1)
         sentences_TB = self._sentences(mine_TB)
-        at_TB, first_TB = mine_TB + sentences_TB + 1, self.starts[sentences_TB]
+        first_TB = self.firsts[sentences_TB]
+        at_TB = first_TB + (mine_TB - self.begins[sentences_TB]) + 1
         words = int(np.count_nonzero(every_TB < self.end_B))
         return self.dense.gather(at_TB, first_TB, real_TB, whole=(steps, streams), words=words)
 

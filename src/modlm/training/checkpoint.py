@@ -25,6 +25,7 @@ from torch import Tensor
 
 from modlm.errors import ModelFolderError, require
 from modlm.files import output_error
+from modlm.training.distributed import Processes
 from modlm.training.standing import Standing
 
 FOLDER = "checkpoints"
@@ -163,6 +164,38 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
         raise _damaged(path, f"its header is not that of a checkpoint ({error})") from error
     best = _read(folder / FOLDER / best_name(standing.best_step))[0] if standing.best_step >= 0 else {}
     return Checkpoint(standing, run, tensors, best)
+
+
+def shared_checkpoint(folder: Path, processes: Processes) -> Checkpoint | None:
+    """The checkpoint that the first process finds, in all of them; the others need not see the folder."""
+    found: list[Checkpoint | None] = []
+
+    def say() -> str:
+        found.append(read_checkpoint(folder))
+        return json.dumps(None if found[0] is None else _outline(found[0]))
+
+    outline = json.loads(processes.told("checkpoint", say))
+    if processes.world == 1 or outline is None:
+        return found[0] if found else None
+    parts: list[dict[str, Tensor]] = []
+    for number, part in enumerate(("tensors", "best")):
+        own = (found[0].tensors, found[0].best)[number] if found and found[0] is not None else {}
+        parts.append({name: processes.spread(_like(own.get(name), *kind)) for name, kind in outline[part].items()})
+    return Checkpoint(Standing(**outline["standing"]), outline["run"], *parts)
+
+
+def _outline(checkpoint: Checkpoint) -> dict[str, Any]:
+    """A checkpoint without its numbers: names, types and shapes of its tensors, in one order for all processes."""
+    parts = {"tensors": checkpoint.tensors, "best": checkpoint.best}
+    kinds = {
+        part: {name: [str(tensor.dtype).removeprefix("torch."), list(tensor.shape)] for name, tensor in values.items()}
+        for part, values in parts.items()
+    }
+    return {"standing": checkpoint.standing.as_dict(), "run": checkpoint.run, **kinds}
+
+
+def _like(own: Tensor | None, dtype: str, shape: list[int]) -> Tensor:
+    return torch.empty(shape, dtype=getattr(torch, dtype)) if own is None else own
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -12,6 +12,7 @@ from modlm.nets.mixer_net import MixerNet
 from modlm.training.batches import WHOLE, Batch, BatchSource, Streams
 from modlm.training.distributed import Processes
 from modlm.training.journal import perplexity
+from modlm.training.signals import StoppedEvaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +41,27 @@ class Score:
 def evaluate(
     net: MixerNet, source: BatchSource, processes: Processes, *, stopped: Callable[[], bool] = lambda: False
 ) -> Score:
-    """The score of a text; `stopped` is asked between batches and ends the evaluation by KeyboardInterrupt.
+    """The score of a text; `stopped` is asked between batches and ends the evaluation by StoppedEvaluation.
 
-    Sentences are shared out batch by batch. Streams are evaluated by every process alike: their states pass from one
-    batch to the next.
+    Processes take batches of sentences in turns. Of streams, whose states pass from one batch to the next, each takes
+    its part of every batch.
     """
-    alike = isinstance(source, Streams)
-    numbers = range(len(source)) if alike else range(processes.rank, len(source), processes.world)
+    streams = isinstance(source, Streams)
+    shard, first, step = (processes.shard, 0, 1) if streams else (WHOLE, processes.rank, processes.world)
     totals = torch.zeros(3, dtype=torch.float64)
     state: Tensor | None = None
     with torch.inference_mode():
-        for number in numbers:
-            if processes.world == 1 and stopped():
-                raise KeyboardInterrupt
-            batch = source.batch(number, WHOLE).to(processes.device)
-            sums, state = _batch_sums(net, batch, state if alike else None)
-            totals += sums
-    if not alike:
-        processes.add_up_exactly(totals)
+        for turn in range(-(-len(source) // step)):  # as many in every process
+            if processes.agreed(stopped()):
+                raise StoppedEvaluation
+            number = first + turn * step
+            if number >= len(source):
+                break
+            batch = source.batch(number, shard).to(processes.device)
+            if batch.real_TB.shape[1]:
+                sums, state = _batch_sums(net, batch, state if streams else None)
+                totals += sums
+    processes.add_up_exactly(totals)
     nll, mass, words = totals.tolist()
     return Score(nll / words, mass / words, int(words))
 

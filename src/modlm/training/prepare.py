@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
 
 import numpy as np
 
@@ -15,13 +13,12 @@ from modlm.nets.block_dropout import BlockDropout
 from modlm.nets.features import FeatureScaling
 from modlm.nets.mixer_net import MixerNet
 from modlm.text.corpus import Corpus
-from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.batches import Batches, BatchSource, DenseRows, Streams
-from modlm.training.blocks import CountColumns, count_columns, dense_blocks
+from modlm.training.blocks import dense_blocks
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes
-from modlm.training.row_cache import cached_rows
+from modlm.training.shared_texts import SharedTexts, shared_texts, sums_over_machines
 from modlm.training.text_rows import TextRows
 from modlm.training.trainer import Texts
 
@@ -32,39 +29,36 @@ EVALUATION_STEPS = 256  # context = document: predictions of each stream in a ba
 class Prepared:
     """A run that has not begun."""
 
-    vocabulary: Vocabulary
-    corpora: dict[str, Corpus]
-    """By name: train, valid, and test if there is one."""
-    rows: dict[str, TextRows]
+    texts: SharedTexts
     net: MixerNet
     block_dropout: BlockDropout
-    columns: Callable[[], Mapping[str, CountColumns]]
-    """The count columns; counted when first asked for, which rows from the cache never do."""
+
+    @property
+    def rows(self) -> dict[str, TextRows]:
+        """By name: train, valid, and test if there is one."""
+        return self.texts.rows
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """That of the texts, in a process that has read them; the first process has."""
+        return self.texts.corpora["train"].vocabulary
 
     def blocks(self, config: RunConfig) -> dict[str, Block]:
         """All dense columns, from all counts, as the model keeps them."""
-        return dense_blocks(config, self.vocabulary, self.columns())
+        return dense_blocks(config, self.vocabulary, self.texts.columns())
 
     def fingerprints(self) -> dict[str, str]:
         """What the texts and the vocabulary are, so that a run is not taken up with others."""
         prints = self.vocabulary.fingerprints()
-        return prints | {name: _sha256(corpus) for name, corpus in self.corpora.items()}
+        return prints | {name: _sha256(corpus) for name, corpus in self.texts.corpora.items()}
 
 
 def prepare(config: RunConfig, processes: Processes) -> Prepared:
-    """Read, count and make rows; the first process does so before the others, which then find the rows made."""
-    if not processes.leads:
-        processes.wait()
-    corpora = read_texts(config)
-    vocabulary = corpora["train"].vocabulary
-    columns = cache(partial(count_columns, config, corpora["train"]))
-    others = {name: corpus for name, corpus in corpora.items() if name != "train"}
-    rows = cached_rows(config, corpora["train"], others, columns=columns)
-    if processes.leads:
-        processes.wait()
-    net = make_net(config, vocabulary, rows["train"])
-    block_dropout = BlockDropout(config.block_dropout, dense_spans(config, rows["train"]), delta=net.delta)
-    return Prepared(vocabulary, corpora, rows, net.to(processes.device), block_dropout, columns)
+    """Read, count and make rows, once on each machine; all processes call this together."""
+    texts = shared_texts(config, processes, train_batches)
+    net = make_net(config, texts, processes)
+    block_dropout = BlockDropout(config.block_dropout, dense_spans(config, texts.rows["train"]), delta=net.delta)
+    return Prepared(texts, net.to(processes.device), block_dropout)
 
 
 def constant_names(config: RunConfig) -> tuple[str, ...]:
@@ -81,50 +75,38 @@ def dense_spans(config: RunConfig, rows: TextRows) -> dict[str, Span]:
     return spans
 
 
-def read_texts(config: RunConfig) -> dict[str, Corpus]:
-    """The texts of a run as ids over one vocabulary."""
-    words = config.vocabulary
-    read = partial(Corpus.from_text, encoding_errors=config.encoding_errors)
-    if words.tokenizer:
-        train = read(config.text, TokenVocabulary.from_tokenizer(words.tokenizer))
-    elif words.file:
-        train = read(config.text, Vocabulary.from_file(words.file))
-    else:
-        train = read(config.text, max_words=words.max_words or None, min_count=words.min_count)
-    corpora = {"train": train, "valid": read(config.valid, train.vocabulary)}
-    if config.test:
-        corpora["test"] = read(config.test, train.vocabulary)
-    return corpora
-
-
-def make_net(config: RunConfig, vocabulary: Vocabulary, train: TextRows) -> MixerNet:
+def make_net(config: RunConfig, texts: SharedTexts, processes: Processes) -> MixerNet:
     """The net with its first parameters, and features scaled by the training text."""
-    predicted = np.ones(len(train.ids), np.bool_)
-    predicted[np.asarray(train.starts[:-1])] = False
+    train = texts.rows["train"]
+    counted_T = np.ones(len(train.ids), np.bool_)
+    counted_T[np.asarray(train.starts[:-1])] = False
+    features_TF = train.features_TF if processes.leads_machine else train.features_TF[:0]
+    add_up = sums_over_machines(processes)
     return MixerNet(
         config.net,
-        vocab_size=len(vocabulary),
+        vocab_size=texts.vocab_size,
         features=train.features_TF.shape[1],
         dense=train.log_probs_TC.shape[1] + len(constant_names(config)),
         delta=config.kind != "interpolated",
-        scaling=FeatureScaling.fit(train.features_TF, config.net.features, counted_T=predicted),
+        scaling=FeatureScaling.fit(features_TF, config.net.features, counted_T=counted_T, add_up=add_up),
         seed=config.seed,
     )
 
 
 def texts_of(config: RunConfig, prepared: Prepared) -> Texts:
     """The batches of a run."""
+    corpora = prepared.texts.corpora
     return Texts(
-        train_batches(config, prepared),
+        train_batches(config, dense_rows(config, prepared, "train")),
         evaluation_batches(config, prepared, "valid"),
         evaluation_batches(config, prepared, "test") if "test" in prepared.rows else None,
-        lambda number: _sentence(prepared.corpora["train"], number),
+        lambda number: _sentence(corpora["train"], number) if corpora else "",
     )
 
 
-def train_batches(config: RunConfig, prepared: Prepared) -> BatchSource:
+def train_batches(config: RunConfig, dense: DenseRows) -> BatchSource:
     """Sentences of like length, or streams."""
-    schedule, dense = config.schedule, dense_rows(config, prepared, "train")
+    schedule = config.schedule
     if config.net.context == "document":
         return Streams(dense, streams=max(1, schedule.batch_words // schedule.steps), steps=schedule.steps)
     return Batches(dense, batch_words=schedule.batch_words, seed=config.seed)
@@ -142,7 +124,8 @@ def evaluation_batches(config: RunConfig, prepared: Prepared, text: str, *, stre
 def dense_rows(config: RunConfig, prepared: Prepared, text: str) -> DenseRows:
     """The rows of a text with the constant columns of the run."""
     reads = config.net.words if "word" in config.net.inputs else 0
-    return DenseRows(prepared.rows[text], len(prepared.vocabulary), reads, constant_names(config))
+    part = prepared.texts.part if text == "train" else None
+    return DenseRows(prepared.rows[text], prepared.texts.vocab_size, reads, constant_names(config), part)
 
 
 def _sentence(corpus: Corpus, number: int) -> str:

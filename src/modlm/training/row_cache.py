@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import modlm
+from modlm.arrays import Ints
 from modlm.counts.engine import bytes_of
 from modlm.errors import ConfigError, InputError, ModelFolderError, OutputError
 from modlm.files import sha256
@@ -30,7 +31,7 @@ from modlm.progress import short
 from modlm.text.corpus import Corpus
 from modlm.training.blocks import CountColumns, columns_of, count_columns
 from modlm.training.config import ColumnsConfig, RunConfig
-from modlm.training.rows import held_out_rows, rows
+from modlm.training.rows import held_out_rows, part_of, rows
 from modlm.training.text_rows import VERSION, TextRows
 
 log = logging.getLogger("modlm")
@@ -42,14 +43,22 @@ Columns = Callable[[], Mapping[str, CountColumns]]
 
 
 def cached_rows(
-    config: RunConfig, train: Corpus, others: Mapping[str, Corpus] | None = None, *, columns: Columns | None = None
+    config: RunConfig,
+    train: Corpus,
+    others: Mapping[str, Corpus] | None = None,
+    *,
+    columns: Columns | None = None,
+    kept: Ints | None = None,
 ) -> dict[str, TextRows]:
     """The rows of a run's texts: `train` without its folds, and the others by name from all counts.
 
-    What the cache has is mapped at once; only what it lacks makes `columns` (by default `count_columns`) be counted.
+    Of the training text only those of the sentences `kept`, rising, unless that is none. What the cache has is mapped
+    at once; only what it lacks makes `columns` (by default `count_columns`) be counted.
     """
     texts = {TRAIN: train, **(others or {})}
     if not columns_of(config):
+        if kept is not None:
+            texts[TRAIN] = part_of(train, kept)
         return {name: rows(text, {}) for name, text in texts.items()}
     counted: list[Mapping[str, CountColumns]] = []
 
@@ -57,11 +66,12 @@ def cached_rows(
         if not counted:
             counted.append(columns() if columns is not None else count_columns(config, train))
         if name == TRAIN:
-            return held_out_rows(train, counted[0], config.folds, folder=folder)
+            return held_out_rows(train, counted[0], config.folds, folder=folder, kept=kept)
         return rows(texts[name], {key: column.block for key, column in counted[0].items()}, folder=folder)
 
     about = _about(config, train)
-    return {name: _found_or_made(_entry(about, config, name, text), name, made) for name, text in texts.items()}
+    entries = {name: _entry(about, config, name, text, kept) for name, text in texts.items()}
+    return {name: _found_or_made(entry, name, made) for name, entry in entries.items()}
 
 
 def cache_folder() -> Path:
@@ -101,8 +111,10 @@ def _about(config: RunConfig, train: Corpus) -> dict[str, Any]:
     }
 
 
-def _entry(about: dict[str, Any], config: RunConfig, name: str, text: Corpus) -> Path:
+def _entry(about: dict[str, Any], config: RunConfig, name: str, text: Corpus, kept: Ints | None) -> Path:
     own = {**about, "text": _sum_of_ids(text), "folds": config.folds if name == TRAIN else 0}
+    if name == TRAIN and kept is not None:
+        own["kept"] = hashlib.sha256(np.ascontiguousarray(kept).data).hexdigest()
     return cache_folder() / hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:40]
 
 

@@ -14,7 +14,7 @@ from modlm.arrays import threads
 from modlm.errors import ModlmError
 from modlm.model.folder import save
 from modlm.nets.neural_mixture import NeuralMixture
-from modlm.training.checkpoint import Checkpoint, CheckpointWriter, read_checkpoint
+from modlm.training.checkpoint import Checkpoint, CheckpointWriter, shared_checkpoint
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes, join
 from modlm.training.journal import JOURNAL, TIMINGS, Journal, Line
@@ -52,7 +52,7 @@ def train(
         check_tensorboard()
     processes = join(device)
     try:
-        with _settled(processes.device):
+        with _settled(processes.device), processes.failing_together():
             return _train(config, Path(folder), processes, resume=resume, tensorboard=tensorboard, watch=watch)
     finally:
         processes.close()
@@ -67,10 +67,10 @@ def _train(
     tensorboard: bool,
     watch: Callable[[Line], None] | None,
 ) -> Result:
-    checkpoint = read_checkpoint(folder) if resume else None
-    if checkpoint is not None:
-        check_settings(checkpoint.run, run_record(config), folder)
+    checkpoint = shared_checkpoint(folder, processes) if resume else None
     if processes.leads:
+        if checkpoint is not None:
+            check_settings(checkpoint.run, run_record(config), folder)
         check_run_folder(folder, resume=resume)
     prepared = prepare(config, processes)
     if processes.leads:
@@ -87,19 +87,20 @@ def _train(
         model = NeuralMixture(prepared.vocabulary, prepared.blocks(config), prepared.net.cpu())
         save(model, folder / MODEL, card=card(result, config, prepared.fingerprints()), overwrite=True)
         result.write()
-    processes.wait()
     return result
 
 
 def _trainer(
     config: RunConfig, folder: Path, processes: Processes, prepared: Prepared, checkpoint: Checkpoint | None
 ) -> Trainer:
-    record = run_record(config, prepared.fingerprints())
-    if checkpoint is not None:
-        check_same_run(checkpoint.run, record, folder)
+    writer = None
+    if processes.leads:
+        record = run_record(config, prepared.fingerprints())
+        if checkpoint is not None:
+            check_same_run(checkpoint.run, record, folder)
+        writer = CheckpointWriter(folder, record)
     texts = texts_of(config, prepared)
     rules = Rules(config, texts.train.words)
-    writer = CheckpointWriter(folder, record) if processes.leads else None
     live = Live(rules, leads=processes.leads)
     trainer = Trainer(rules, prepared.net, prepared.block_dropout, texts, folder, writer, processes, live)
     if checkpoint is not None:
@@ -108,12 +109,24 @@ def _trainer(
 
 
 def _result(trainer: Trainer, prepared: Prepared, reason: str) -> Result:
+    """What the run came to; the first process reads the journal and tells the others."""
+    config = trainer.rules.config
+    exact: dict[str, float] = {}
+    if config.net.context == "document" and trainer.best:  # as the model itself scores a text: in one stream
+        for name in ("valid", "test"):
+            if name in prepared.rows:
+                exact[name] = trainer.score(evaluation_batches(config, prepared, name, streams=1)).perplexity
+
+    def say() -> str:
+        return _found(trainer, prepared, reason, exact).to_json()
+
+    return Result.from_json(trainer.processes.told("result", say))
+
+
+def _found(trainer: Trainer, prepared: Prepared, reason: str, exact: dict[str, float]) -> Result:
     standing, config = trainer.standing, trainer.rules.config
     best = _best_line(trainer)
-    perplexities = {name: _perplexity(best, name) for name in ("valid", "test") if name in prepared.rows}
-    if config.net.context == "document":  # exactly as the model itself scores a text: in one stream
-        for name in perplexities:
-            perplexities[name] = trainer.score(evaluation_batches(config, prepared, name, streams=1)).perplexity
+    perplexities = {name: _perplexity(best, name) for name in ("valid", "test") if name in prepared.rows} | exact
     return Result(
         folder=trainer.folder,
         kind=config.kind,

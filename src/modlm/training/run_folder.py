@@ -58,6 +58,16 @@ class Result:
         """As JSON keeps it."""
         return dataclasses.asdict(self) | {"folder": str(self.folder), "model": str(self.model)}
 
+    def to_json(self) -> str:
+        """For the other processes of a run."""
+        return json.dumps(dataclasses.asdict(self) | {"folder": str(self.folder)})
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """What `to_json` gave."""
+        fields: dict[str, Any] = json.loads(text)
+        return cls(**fields | {"folder": Path(fields["folder"])})
+
     def write(self) -> None:
         """Write `result.json`; the folder that holds it may move, so names in it are relative."""
         entries = self.as_dict() | {"folder": ".", "model": MODEL}

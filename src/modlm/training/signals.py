@@ -13,6 +13,10 @@ class Interrupted(KeyboardInterrupt):
     """A run that was asked to stop and has saved a checkpoint."""
 
 
+class StoppedEvaluation(KeyboardInterrupt):
+    """An evaluation that was given up because the run, in this process or another, was asked to stop."""
+
+
 class StopRequest:
     """Whether somebody asked for an end. A second Ctrl-C does not wait."""
 

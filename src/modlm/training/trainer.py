@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from modlm.arrays import Ints
+from modlm.errors import LostProcessError
 from modlm.nets.block_dropout import BlockDropout
 from modlm.nets.dropout import Dropout
 from modlm.nets.mixer_net import MixerNet
@@ -31,7 +32,7 @@ from modlm.training.evaluate import Score, evaluate
 from modlm.training.journal import JOURNAL, TIMINGS, Journal, Line
 from modlm.training.live import Live, TensorBoard
 from modlm.training.optimiser import Optimiser
-from modlm.training.signals import Interrupted, StopRequest, listening
+from modlm.training.signals import Interrupted, StoppedEvaluation, StopRequest, listening
 from modlm.training.standing import Rules, Standing
 
 
@@ -103,19 +104,19 @@ class Trainer:
         tensors = {f"net.{name}": value for name, value in self.net.state_dict().items()}
         tensors |= {f"optimiser.{name}": value for name, value in self.optimiser.tensors().items()}
         tensors |= {f"average.{name}": value for name, value in self.average.tensors().items()}
-        if self.state_SBH is not None:
-            tensors["state"] = self._whole_state(self.state_SBH)
+        if isinstance(self.texts.train, Streams) and self.standing.index > 0:
+            tensors["state"] = self._whole_state(len(self.texts.train.first_B))
         if self.checkpoints is not None:
             self.checkpoints.write(self.standing, tensors, self.best if self._best_is_new else None)
         self._best_is_new = False
         self._saved = self.clock()
 
-    def _whole_state(self, state_SBH: Tensor) -> Tensor:
-        """The states of all streams, whichever process has them."""
-        assert isinstance(self.texts.train, Streams)
-        streams = len(self.texts.train.first_B)
-        whole_SBH = state_SBH.new_zeros(state_SBH.shape[0], streams, state_SBH.shape[2])
-        whole_SBH[:, self.processes.shard.places] = state_SBH
+    def _whole_state(self, streams: int) -> Tensor:
+        """The states of all streams, whichever process has them; some processes may have none."""
+        rows, units = self.net.state_shape
+        whole_SBH = torch.zeros(rows, streams, units, device=self.processes.device)
+        if self.state_SBH is not None:
+            whole_SBH[:, self.processes.shard.places] = self.state_SBH
         self.processes.add_up([whole_SBH], torch.zeros(1))
         return whole_SBH
 
@@ -182,6 +183,8 @@ class Trainer:
         nll, mass, *wishes = numbers.tolist()
         norm = self.optimiser.norm()
         if not (nll <= LARGEST_NLL * batch.words and math.isfinite(norm)):
+            if not self.processes.leads:
+                raise LostProcessError("The first process says what happened.", told=True)
             raise diverged(self, number, nll)
         self.optimiser.step(learning_rate=self.rules.learning_rate(self.standing), norm=norm)
         self.standing.train_nll += nll
@@ -243,10 +246,8 @@ class Trainer:
             with self.average.in_place():
                 valid = self.score(self.texts.valid)
                 test = None if self.texts.test is None else self.score(self.texts.test)
-        except KeyboardInterrupt:
-            if self.request.asked:  # a run that is taken up evaluates first
-                self._interrupted()
-            raise
+        except StoppedEvaluation:
+            self._interrupted()  # a run that is taken up evaluates first
         line = self._journal_line(valid, test)
         line["best"] = self.standing.judged(valid.mean_nll, self.rules.config.optimiser)
         if line["best"]:
