@@ -61,7 +61,9 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--data", default=os.environ.get("MODLM_DATA", ""), help="folder with natural/")
     parser.add_argument("--corpora", nargs="+", default=["newswire", "abstracts"])
     parser.add_argument("--lines", type=int, default=1000, help="lines of each test text")
-    parser.add_argument("--valid-lines", type=int, default=1000, help="lines of each valid text, from which λ is learned")
+    parser.add_argument(
+        "--valid-lines", type=int, default=1000, help="lines of each valid text, from which λ is learned"
+    )
     parser.add_argument("--train-lines", type=int, default=0, help="lines of each training text; 0: all")
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument("--window", type=int, default=512)
@@ -157,8 +159,8 @@ def page(asked: argparse.Namespace, given: list[str], found: dict[str, Any]) -> 
         f"{', '.join(f'{load:.2f}' for load in os.getloadavg())}",
         f"- torch {torch.__version__}, transformers {transformers.__version__}",
         f"- Test: the first {asked.lines:,} lines of each corpus, read as one document in windows of {asked.window} "
-        f"tokens. λ: from the first {asked.valid_lines:,} lines of its validation text, none of which was counted; the last "
-        f"fifth of them says when to stop. Counts: the whole training text"
+        f"tokens. λ: from the first {asked.valid_lines:,} lines of its validation text, none of which was counted; the "
+        f"last fifth of them says when to stop. Counts: the whole training text"
         + (f" ({asked.train_lines:,} lines)" if asked.train_lines else "")
         + f", order {asked.order}, modified Kneser-Ney.",
         "- Words are those between white space and one end a line; bytes are UTF-8 with a line end each. Intervals: "
