@@ -226,11 +226,17 @@ def _partitions(session: SparkSession, size: int) -> Iterator[None]:
     if not session.sparkContext.getConf().contains(SHUFFLE):
         chosen[SHUFFLE] = str(min(MOST_PARTITIONS, max(parallel, -(-size // TEXT_OF_A_PARTITION))))
     before = {name: session.conf.get(name, None) for name in chosen}
+    for name, value in chosen.items():
+        session.conf.set(name, value)
     try:
-        for name, value in chosen.items():
-            session.conf.set(name, value)
         yield
-    finally:
-        with suppress(Exception):  # a session that broke off has nothing to give back
-            for name, old in before.items():
-                session.conf.unset(name) if old is None else session.conf.set(name, old)
+    except Exception:
+        with suppress(Exception):  # a session that broke off has nothing to get back
+            _set_back(session, before)
+        raise
+    _set_back(session, before)  # not after Ctrl-C, when Java still works on what it was asked
+
+
+def _set_back(session: SparkSession, before: dict[str, str | None]) -> None:
+    for name, old in before.items():
+        session.conf.unset(name) if old is None else session.conf.set(name, old)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +32,7 @@ INSTALL_JAVA = (
     f"apt-get install openjdk-{JAVA}-jre-headless. If it lies elsewhere, let JAVA_HOME name its folder."
 )
 PATIENCE = 5.0  # seconds for a master to answer
+PATIENCE_AT_THE_END = 30.0  # seconds for a session to stop; Java ends with us in any case
 LEAST_MEMORY = 512 << 20  # Spark does not start with less
 MASTER_VARIABLE = "MODLM_MASTER"
 
@@ -75,12 +79,40 @@ def spark_session(cluster: Cluster) -> Iterator[SparkSession]:
         return
     check_java()
     check_master(cluster.url)
-    session = _started(sql, settings(cluster))
+    with _own_signals():
+        session = _started(sql, settings(cluster))
+    root = logging.getLogger()
+    root.addFilter(not_of_py4j)
     try:
         yield session
     finally:
-        with warnings.catch_warnings(action="ignore"):  # of connections that an interruption left half closed
-            session.stop()
+        _stop(session)
+        root.removeFilter(not_of_py4j)
+
+
+def not_of_py4j(record: logging.LogRecord) -> bool:
+    """Leaves out what py4j tells everybody about talks with Java that were cut short; the error is told by us."""
+    return "py4j" not in Path(record.pathname).parts
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Ctrl-C does what it did before: Spark's handler talks to Java in the middle of another talk, and breaks it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _stop(session: SparkSession) -> None:
+    """End the session and its jobs, from a thread of its own: after Ctrl-C this one's talk with Java is not over."""
+    ending = threading.Thread(target=session.stop, name="modlm-spark-stop", daemon=True)
+    ending.start()
+    ending.join(timeout=PATIENCE_AT_THE_END)
 
 
 def settings(cluster: Cluster) -> dict[str, str]:
