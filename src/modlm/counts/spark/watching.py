@@ -30,7 +30,9 @@ def watched(session: SparkSession, title: str) -> Iterator[None]:
         look.start()
         try:
             with failures_as_errors():
+                session.sparkContext.setJobDescription(title)  # for Spark's own pages and logs
                 yield
+                session.sparkContext.setLocalProperty("spark.job.description", None)
         finally:
             ended.set()
             look.join(timeout=10 * EVERY)
