@@ -40,7 +40,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def amount(value: float, unit: str = "") -> str:
     """A number of three digits with a sign for its size."""
     for limit, sign in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= limit:
+        if abs(value) >= 0.9995 * limit:  # from here on three digits round up to it
             return f"{value / limit:.3g} {sign}{unit}"
     return f"{value:.3g} {unit}".rstrip()
 

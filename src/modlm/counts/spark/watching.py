@@ -41,7 +41,7 @@ def watched(session: SparkSession, title: str) -> Iterator[None]:
 def _look(session: SparkSession, bar: Progress, ended: threading.Event) -> None:
     """Look until the work ends; a look that fails says nothing, since the work itself will."""
     done: dict[int, int] = {}
-    begun, warned = time.monotonic(), False
+    busy, warned = time.monotonic(), False
     try:
         tracker = session.sparkContext.statusTracker()
         while not ended.wait(EVERY):
@@ -50,11 +50,11 @@ def _look(session: SparkSession, bar: Progress, ended: threading.Event) -> None:
             for stage in running:
                 bar.advance(max(0, stage.numCompletedTasks - done.get(stage.stageId, 0)))
                 done[stage.stageId] = max(done.get(stage.stageId, 0), stage.numCompletedTasks)
-            if not running or done or any(stage.numActiveTasks for stage in running):
-                begun = time.monotonic() if not done else begun
-            elif not warned and time.monotonic() - begun > IDLE:
+            if not running or any(stage.numActiveTasks for stage in running):
+                busy = time.monotonic()
+            elif not warned and time.monotonic() - busy > IDLE:
                 log.warning(
-                    "No worker of the cluster has taken a task for %d seconds; it may have no free cores or memory. "
+                    "No worker of the cluster has taken a task for %g seconds; it may have no free cores or memory. "
                     "Spark goes on waiting.", IDLE,
                 )  # fmt: skip
                 warned = True
