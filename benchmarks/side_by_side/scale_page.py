@@ -86,13 +86,13 @@ def _row(run: Mapping[str, Any], numbers: Numbers) -> list[str]:
 def _jobs(run: Mapping[str, Any]) -> list[str]:
     rows = [
         [
-            title, f"{job['tasks']:.0f}", f"{job['cpu_seconds']:.1f}", f"{job['read_bytes'] / run['words']:.2f}",
+            title, f"{job['tasks']:.0f}", f"{job['cpu_seconds']:.1f}",
             f"{job['shuffle_bytes'] / run['words']:.2f}", f"{job['written_bytes'] / run['words']:.2f}",
             f"{job['spilled_bytes'] / run['words']:.2f}", amount(job["peak_memory_bytes"], "B"),
         ]
         for title, job in run["jobs"].items()
     ]  # fmt: skip
-    columns = ["job", "tasks", "CPU s", "read, B/word", "shuffled, B/word", "written, B/word", "spilled, B/word"]
+    columns = ["job", "tasks", "CPU s", "shuffled, B/word", "written, B/word", "spilled, B/word"]
     return table([*columns, "largest task"], rows)
 
 
@@ -114,7 +114,7 @@ def extrapolated(numbers: Numbers, *, price: float) -> list[str]:
         "bytes of text a word": run["text_bytes"] / words,
         "bytes shuffled a word, all jobs": sum(job["shuffle_bytes"] for job in jobs) / words,
         "bytes in the working folder a word": sum(job["written_bytes"] for job in jobs) / words,
-        "core seconds of Spark's tasks for a million words": sum(job["run_seconds"] for job in jobs) / words * 1e6,
+        "processor seconds of Spark's tasks for a million words": sum(job["cpu_seconds"] for job in jobs) / words * 1e6,
         "bytes of counts for an n-gram": run["output_bytes"] / ngrams,
         "n-grams of all orders a word": ngrams / words,
         "words of the vocabulary": float(run["vocabulary"]),
@@ -150,7 +150,7 @@ def _worked_out(
         ngrams = law.at(size) if law else density * size
         vocabulary = words.at(size) if words else constants["words of the vocabulary"]
         shuffled = constants["bytes shuffled a word, all jobs"] * size
-        hours = constants["core seconds of Spark's tasks for a million words"] * size / 1e6 / 3600
+        hours = constants["processor seconds of Spark's tasks for a million words"] * size / 1e6 / 3600
         counts = ngrams * constants["bytes of counts for an n-gram"]
         columns.append(
             {
@@ -165,7 +165,7 @@ def _worked_out(
                 "n-grams": amount(ngrams),
                 "counts": amount(counts, "B"),
                 f"shards of at most {amount(MOST_NGRAMS)} n-grams": f"{math.ceil(ngrams / MOST_NGRAMS):,}",
-                "core hours": amount(hours),
+                "core hours, without waiting for disks and network": amount(hours),
                 f"hours on {CORES:,} cores": amount(hours / CORES),
                 f"dollars, at an assumed {price:g} for a core hour": amount(hours * price),
             }

@@ -19,7 +19,7 @@ def settings(folder: Path) -> dict[str, str]:
 
 
 def by_title(folder: Path) -> dict[str, dict[str, float]]:
-    """Sums over the tasks of each title: seconds of processor, bytes read, shuffled, written and spilled."""
+    """Sums over the tasks of each title: seconds, bytes shuffled, written, spilled; and the largest task's memory."""
     titles: dict[int, str] = {}
     sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for log in folder.rglob("*"):
@@ -37,7 +37,6 @@ def _add(found: dict[str, float], metrics: dict[str, Any]) -> None:
     found["tasks"] += 1
     found["cpu_seconds"] += metrics["Executor CPU Time"] / 1e9
     found["run_seconds"] += metrics["Executor Run Time"] / 1e3
-    found["read_bytes"] += metrics["Input Metrics"]["Bytes Read"]
     found["shuffle_bytes"] += metrics["Shuffle Write Metrics"]["Shuffle Bytes Written"]
     found["written_bytes"] += metrics["Output Metrics"]["Bytes Written"]
     found["spilled_bytes"] += metrics["Disk Bytes Spilled"]
