@@ -81,13 +81,16 @@ def spark_session(cluster: Cluster) -> Iterator[SparkSession]:
     check_master(cluster.url)
     with _own_signals():
         session = _started(sql, settings(cluster))
-    root = logging.getLogger()
+    root, own = logging.getLogger(), logging.getLogger("py4j")
+    level = own.level
     root.addFilter(not_of_py4j)
+    own.setLevel(logging.CRITICAL + 1)
     try:
         yield session
     finally:
         _stop(session)
-        root.removeFilter(not_of_py4j)
+    root.removeFilter(not_of_py4j)  # after an error it stays, since connections that were cut short are still told of
+    own.setLevel(level)
 
 
 def not_of_py4j(record: logging.LogRecord) -> bool:
