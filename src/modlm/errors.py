@@ -6,6 +6,7 @@
     ├── EstimationError       counts from which the asked-for model cannot be estimated
     ├── ConfigError           a setting that is out of range or unknown
     ├── ModelFolderError      a model, counts or corpus folder that is damaged, edited or of an unknown version
+    ├── EngineError           a counting engine that broke off: Java missing, cluster out of reach, work lost
     ├── OutputError           a target that cannot be written (exists, read-only, disk full)
     ├── MissingPackageError   an optional package that is not installed; names the extra
     └── LostProcessError      one of several processes that train together is gone
@@ -48,6 +49,10 @@ class ConfigError(ModlmError):
 
 class ModelFolderError(ModlmError):
     """A folder of ours that is incomplete, edited or from another version."""
+
+
+class EngineError(ModlmError):
+    """A counting engine that cannot begin or broke off, for reasons outside the text and the settings."""
 
 
 class OutputError(ModlmError):

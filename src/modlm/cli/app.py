@@ -21,6 +21,7 @@ from modlm.cli import (
     adapt,
     compare,
     convert,
+    count,
     demo,
     evaluate,
     generate,
@@ -49,6 +50,7 @@ app = typer.Typer(
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
+    "count": count.count,
     "ngram": ngram.ngram,
     "train": train.train,
     "tune": tune.tune,

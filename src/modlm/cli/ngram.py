@@ -101,7 +101,9 @@ def ngram(
     engine: Annotated[
         str | None,
         typer.Option(
-            "--engine", metavar="memory|disk", help="Where to count.  [default: memory, or disk with --memory]"
+            "--engine",
+            metavar="memory|disk|spark",
+            help="Where to count.  [default: memory, or disk with --memory]",
         ),
     ] = None,
     memory: Annotated[

@@ -32,10 +32,14 @@ def forget(array: NDArray[Any]) -> None:
 
 
 class TrieWriter:
-    """Takes sorted windows, gives a trie. Each order's words, first followers and frequencies gather in files."""
+    """Takes sorted windows, gives a trie. Each order's words, first followers and frequencies gather in files.
 
-    def __init__(self, folder: Path, *, order: int, vocab_size: int) -> None:
+    A window may come several times in a row. With `frequencies_only` nothing else is kept, for a trie that is known.
+    """
+
+    def __init__(self, folder: Path, *, order: int, vocab_size: int, frequencies_only: bool = False) -> None:
         self.folder, self.order, self.vocab_size = folder, order, vocab_size
+        self.frequencies_only = frequencies_only
         self.bits, _ = packing(order, vocab_size)
         self.window, self.nodes = np.zeros((2, order + 2), dtype=np.int64)
         self.total = np.zeros(order + 2, dtype=np.uint64)
@@ -45,7 +49,7 @@ class TrieWriter:
         self.largest = 0
         self._stack = ExitStack()
         self._streams: dict[tuple[str, int], BinaryIO] = {}
-        for name in ("words", "first", "frequencies"):
+        for name in ("frequencies",) if frequencies_only else ("words", "first", "frequencies"):
             for n in range(2, order + 1):
                 self._streams[name, n] = self._stack.enter_context(self._path(name, n).open("wb"))
 
@@ -70,8 +74,9 @@ class TrieWriter:
         if self.nodes.sum() + self.vocab_size + 2 >= MOST:
             raise EstimationError(f"The text has more than {MOST:,} different n-grams. Use a lower order.")
         for n in range(2, self.order + 1):
-            self._streams["words", n].write(self.words_NU[n, : opened[n]].data)
-            self._streams["first", n].write(self.first_NU[n, : opened[n]].data)
+            if not self.frequencies_only:
+                self._streams["words", n].write(self.words_NU[n, : opened[n]].data)
+                self._streams["first", n].write(self.first_NU[n, : opened[n]].data)
             self._write_frequencies(n, self.frequencies_NU[n, : closed[n]])
 
     def _write_frequencies(self, order: int, frequencies: NDArray[np.uint64]) -> None:
@@ -80,22 +85,29 @@ class TrieWriter:
 
     def finish(self, *, workers: int | None = None) -> tuple[Trie, Frequencies]:
         """End the last n-grams, join the orders, link the suffixes; the arrays are mapped."""
-        for n in range(2, self.order + 1):
-            if self.window[n] > 0:
-                self._write_frequencies(n, self.total[n : n + 1])
-        self.unigram_first[self.window[1] :] = self.nodes[2]
-        self._stack.close()
-        levels = (
-            0,
-            1,
-            *(int(level) for level in self.vocab_size + 2 + np.cumsum([0, *self.nodes[2 : self.order + 1]])),
-        )
+        levels = self._ended()
         words = self._join("words", "<u4", [np.zeros(1), np.arange(self.vocab_size + 1)], levels)
         wide = max(self.largest, int(self.unigrams.max())) > MOST
         frequencies = self._join("frequencies", "<u8" if wide else "<u4", [np.zeros(1), self.unigrams], levels)
         first = self._join_first(levels)
         suffix = self._linked(words, first, levels, workers)
         return Trie(words, first, suffix, levels), frequencies
+
+    def finish_frequencies(self, dtype: np.dtype[Any]) -> Frequencies:
+        """The frequencies alone, in the dtype of those of the whole."""
+        levels = self._ended()
+        found: Frequencies = self._join("frequencies", dtype.str, [np.zeros(1), self.unigrams], levels)
+        return found
+
+    def _ended(self) -> tuple[int, ...]:
+        """End the last n-grams; the levels of the trie."""
+        for n in range(2, self.order + 1):
+            if self.window[n] > 0:
+                self._write_frequencies(n, self.total[n : n + 1])
+        self.unigram_first[self.window[1] :] = self.nodes[2]
+        self._stack.close()
+        sizes = np.cumsum([0, *self.nodes[2 : self.order + 1]])
+        return (0, 1, *(int(level) for level in self.vocab_size + 2 + sizes))
 
     def _join(self, name: str, dtype: str, start: list[NDArray[Any]], levels: tuple[int, ...]) -> Any:
         path = self.folder / f"{name}.npy"

@@ -1,0 +1,242 @@
+"""From texts or a corpus to counts, by Spark: which jobs run, and how their tables become arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from modlm.arrays import Ints
+from modlm.counts.counts import Counts, check_edge, check_order
+from modlm.counts.disk_runs import OUT_ROWS, RowsUK
+from modlm.counts.disk_trie import TrieWriter
+from modlm.counts.spark import windows as jobs
+from modlm.counts.spark.folds import length_of_folds, numbered
+from modlm.counts.spark.session import Cluster, spark_session
+from modlm.counts.spark.store import Store, working_store
+from modlm.counts.spark.text import Lines, encode, lines_of, vocabulary_of, write_corpus
+from modlm.counts.spark.watching import watched
+from modlm.counts.spark.windows import Windows
+from modlm.errors import ConfigError
+from modlm.formats.npy import NpyWriter, open_npy
+from modlm.progress import progress
+from modlm.text.corpus import Corpus
+from modlm.text.encoding import TextRules
+from modlm.text.reading import WordLimits
+from modlm.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TEXT_OF_A_PARTITION = 8 << 20  # bytes of text whose windows make one part of a shuffle
+MOST_PARTITIONS = 20_000
+SHUFFLE, FILES = "spark.sql.shuffle.partitions", "spark.sql.files.minPartitionNum"
+
+
+class SparkTally:
+    """A text whose sentences lie as ids in the store: its counts and their companions, each made when asked for."""
+
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        vocabulary: Vocabulary,
+        *,
+        sentences: int,
+        order: int,
+        edge: str,
+        lines: Lines | None,
+        workers: int | None,
+    ) -> None:
+        self.store, self.folder, self.vocabulary, self.sentences = store, folder, vocabulary, sentences
+        self.how = Windows(order, len(vocabulary), edge)
+        self.lines, self.workers = lines, workers
+
+    @cached_property
+    def counts(self) -> Counts:
+        """How often each n-gram occurs."""
+        windows = self.how.of_sentences(self.store.read("sentences"))
+        self.store.write(
+            "windows", jobs.counted(windows, self.how.keys, self.how.in_order()), title="counting n-grams"
+        )  # fmt: skip
+        with self._writer() as writer, progress("writing", unit="n-grams") as bar:
+            for rows_UK in self._rows("windows"):
+                writer.append(rows_UK)
+                bar.advance(len(rows_UK))
+            trie, frequencies = writer.finish(workers=self.workers)
+        return Counts(self.vocabulary, trie, frequencies, edge=self.how.edge, sentences=self.sentences)
+
+    def held_out(self, folds: int) -> Iterator[Counts]:
+        """For each fold the counts of everything else: windows are counted for each fold apart, and left out here."""
+        from pyspark.sql import functions as F
+
+        if folds < 1:
+            raise ConfigError(f"The number of folds must be at least 1, but is {folds}.")
+        whole, length = self.counts, length_of_folds(self.sentences, folds)
+        sentences = numbered(self.store, self.store.read("sentences"), self.lines)
+        parts = sentences.select(F.floor(F.col("number") / length).cast("int").alias("fold"), "ids")
+        by = [*self.how.keys, "fold"]
+        windows = jobs.counted(self.how.of_sentences(parts, "fold"), by, self.how.in_order())
+        self.store.write("folds", windows, title="counting folds")
+        for fold, first in enumerate(range(0, self.sentences, length)):
+            with self._writer(frequencies_only=True) as writer:
+                for rows_UK in self._rows("folds", without=fold):
+                    writer.append(rows_UK)
+                frequencies = writer.finish_frequencies(whole.frequencies.dtype)
+            yield whole.with_frequencies(frequencies, sentences=self.sentences - min(length, self.sentences - first))
+        self.store.drop("folds")
+
+    def continuation(self) -> Counts:
+        """The counts that Kneser-Ney smooths."""
+        counts = self.counts
+        unigrams = np.zeros(self.how.vocab_size + 2, dtype=np.uint64)
+        path, dtype = self.folder / "continuation.npy", counts.frequencies.dtype
+        self._make_ngrams()
+        with NpyWriter(path, dtype.str) as writer:
+            columns = ["n", self.how.keys[0], "continued"]
+            behind = self.how.bits * (min(self.how.fields, self.how.order) - 1)
+            for batch in self.store.batches("ngrams", columns, rows=OUT_ROWS):
+                n, key, frequencies = (np.asarray(column) for column in batch.columns)
+                words = n == 1
+                unigrams[key.view(np.uint64)[words] >> np.uint64(behind)] = frequencies[words]
+                if not words.all():
+                    if writer.length == 0:
+                        writer.append(unigrams)
+                    writer.append(frequencies[~words])
+            if writer.length == 0:
+                writer.append(unigrams)
+        frequencies = open_npy(path, dtype=dtype, shape=counts.frequencies.shape)
+        path.unlink()
+        return counts.with_frequencies(frequencies)
+
+    def counts_of_counts(self, largest: int) -> tuple[list[Ints], list[Ints]]:
+        """For each order how many n-grams occur r = 1..largest times; the same of the continuation counts."""
+        from pyspark.sql import functions as F
+
+        self._make_ngrams()
+        found = np.zeros((2, self.how.order, largest), dtype=np.int64)
+        for kind, name in enumerate(("raw", "continued")):
+            few = self.store.read("ngrams").filter(F.col(name).between(1, largest))
+            with watched(self.store.session, "counting counts"):
+                for n, r, count in few.groupBy("n", name).count().collect():
+                    found[kind, n - 1, r - 1] = count
+        return list(found[0]), list(found[1])
+
+    def _make_ngrams(self) -> None:
+        """The table of all n-grams, order by order and sorted, with both kinds of frequencies."""
+        if self.store.has("ngrams"):
+            return
+        assert self.counts is not None  # which leaves the windows behind
+        found = jobs.ngrams(self.store.read("windows"), self.how).withColumn("continued", jobs.continued(self.how))
+        self.store.write("ngrams", found.drop("left").orderBy("n", *self.how.in_order()), title="continuation counts")
+
+    def _writer(self, *, frequencies_only: bool = False) -> TrieWriter:
+        return TrieWriter(
+            self.folder, order=self.how.order, vocab_size=self.how.vocab_size, frequencies_only=frequencies_only
+        )
+
+    def _rows(self, name: str, *, without: int | None = None) -> Iterator[RowsUK]:
+        """A table of windows as the writer takes them; those of a fold without their counts."""
+        columns = [*self.how.keys, "count", *([] if without is None else ["fold"])]
+        for batch in self.store.batches(name, columns, rows=OUT_ROWS):
+            arrays = [np.asarray(column) for column in batch.columns]
+            rows_UK = np.stack([array.view(np.uint64) for array in arrays[: len(self.how.keys) + 1]], axis=1)
+            if without is not None:
+                rows_UK[arrays[-1] == without, -1] = 0
+            yield rows_UK
+
+
+@contextmanager
+def tally_of_texts(
+    paths: Sequence[str],
+    *,
+    order: int = 5,
+    edge: str = "once",
+    vocabulary: Vocabulary | None = None,
+    limits: WordLimits | None = None,
+    rules: TextRules | None = None,
+    cluster: Cluster | None = None,
+    temporary: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+) -> Iterator[SparkTally]:
+    """Texts at any paths that Spark reads. The tally is good inside the block; counts it gave stay good."""
+    check_order(order)
+    check_edge(edge)
+    with spark_session(cluster or Cluster()) as session, working_store(session, temporary) as (store, folder):
+        lines = lines_of(session, paths, rules or TextRules())
+        with _partitions(session, lines.bytes):
+            words = vocabulary_of(store, lines, limits or WordLimits()) if vocabulary is None else vocabulary
+            sentences = encode(store, lines, words)
+            yield SparkTally(
+                store, folder, words, sentences=sentences, order=order, edge=edge, lines=lines, workers=workers
+            )  # fmt: skip
+
+
+@contextmanager
+def tally_of_corpus(
+    corpus: Corpus,
+    *,
+    order: int = 5,
+    edge: str = "once",
+    cluster: Cluster | None = None,
+    temporary: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+) -> Iterator[SparkTally]:
+    """The same for a text that is here as ids."""
+    check_order(order)
+    check_edge(edge)
+    with spark_session(cluster or Cluster()) as session, working_store(session, temporary) as (store, folder):
+        write_corpus(store, corpus)
+        with _partitions(session, 5 * len(corpus.ids)):
+            yield SparkTally(
+                store, folder, corpus.vocabulary, sentences=corpus.sentences, order=order, edge=edge, lines=None,
+                workers=workers,
+            )  # fmt: skip
+
+
+def count(
+    corpus: Corpus,
+    *,
+    order: int,
+    edge: str = "once",
+    memory: int | None = None,
+    temporary: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+) -> Counts:
+    """The engine as all engines are called; the cluster is the one that MODLM_MASTER or Spark's own settings name."""
+    with tally_of_corpus(
+        corpus, order=order, edge=edge, cluster=Cluster(memory=memory), temporary=temporary, workers=workers
+    ) as tally:  # fmt: skip
+        return tally.counts
+
+
+@contextmanager
+def _partitions(session: SparkSession, size: int) -> Iterator[None]:
+    """Parts of shuffles by the size of the text, and parts of files that stay the same from job to job.
+
+    The user's own number of the former is kept. The latter would follow the cores that the cluster happens to have.
+    """
+    parallel = session.sparkContext.defaultParallelism
+    chosen = {FILES: str(parallel)}
+    if not session.sparkContext.getConf().contains(SHUFFLE):
+        chosen[SHUFFLE] = str(min(MOST_PARTITIONS, max(parallel, -(-size // TEXT_OF_A_PARTITION))))
+    before = {name: session.conf.get(name, None) for name in chosen}
+    for name, value in chosen.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    except Exception:
+        with suppress(Exception):  # a session that broke off has nothing to get back
+            _set_back(session, before)
+        raise
+    _set_back(session, before)  # not after Ctrl-C, when Java still works on what it was asked
+
+
+def _set_back(session: SparkSession, before: dict[str, str | None]) -> None:
+    for name, old in before.items():
+        session.conf.unset(name) if old is None else session.conf.set(name, old)

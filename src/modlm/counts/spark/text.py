@@ -1,0 +1,231 @@
+"""Text to ids in Spark: lines of any files that it reads in; out a vocabulary, and a table of sentences as ids.
+
+The rules are those of `modlm.text`: one sentence a line, words between ASCII white space, the vocabulary by falling
+count, ties in the order of UTF-8 bytes (which is how Spark compares strings).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from modlm.counts.spark.failures import failures_as_errors
+from modlm.counts.spark.store import Store, has_scheme
+from modlm.counts.spark.watching import watched
+from modlm.errors import InputError
+from modlm.text.corpus import Corpus
+from modlm.text.encoding import TextRules
+from modlm.text.packing import MAGIC_BYTES, packing_of
+from modlm.text.reading import WordLimits
+from modlm.text.vocabulary import END, Vocabulary
+from modlm.text.word_list import END_NAME, HEADER, RESERVED, START_NAME, UNKNOWN_NAME
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+WHITE_SPACE = r"[ \t\n\x0B\f\r\x00]+"
+INVALID = "not UTF-8"  # with white space inside, so that no text has this word
+ENDINGS = {"gzip": ".gz", "bzip2": ".bz2", "zstandard": ".zst"}
+GLOB = "\\[]{}*?"
+ROWS = 1 << 16  # of a table, at a time
+PIECE = 1 << 22  # ids written at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of texts: columns `round`, `value`, and hidden ones that tell the file."""
+
+    frame: DataFrame
+    paths: tuple[str, ...]
+    """As they were given; one that is given twice is read twice."""
+    rules: TextRules
+    bytes: int
+    """How much there is to read, packed or not."""
+
+    @property
+    def words(self) -> Column:
+        """The words of each line; a single INVALID in place of a line that is not UTF-8 but must be."""
+        from pyspark.sql import functions as F
+
+        strict = self.rules.encoding_errors == "strict"
+        value = F.col("value") if strict else F.make_valid_utf8("value")
+        words = F.array_remove(F.split(value, WHITE_SPACE), "")
+        return F.when(F.is_valid_utf8("value"), words).otherwise(F.array(F.lit(INVALID))) if strict else words
+
+
+def lines_of(session: SparkSession, paths: Sequence[str], rules: TextRules) -> Lines:
+    """The lines of all files, each as often as it is given."""
+    from pyspark.sql import functions as F
+
+    texts = [_checked(path) for path in paths]
+    with failures_as_errors():
+        files = [_reader(session, again) for again in _rounds(texts)]
+        size = sum(int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()) for frame in files)
+        rounds = [
+            frame.select("value", F.lit(number).alias("round"), *_place()) for number, frame in enumerate(files)
+        ]  # fmt: skip
+    return Lines(functools.reduce(lambda one, other: one.union(other), rounds), tuple(texts), rules, size)
+
+
+def _reader(session: SparkSession, paths: list[str]) -> DataFrame:
+    return session.read.schema("value string").option("lineSep", "\n").text(paths)
+
+
+def _place() -> list[Column]:
+    from pyspark.sql import functions as F
+
+    return [F.col("_metadata.file_path").alias("file"), F.col("_metadata.file_block_start").alias("start")]
+
+
+def _rounds(paths: Sequence[str]) -> Iterator[list[str]]:
+    """All paths, then those that are there a second time, and so on: Spark reads a file of a list once."""
+    seen: dict[str, int] = defaultdict(int)
+    rounds: list[list[str]] = []
+    for path in paths:
+        if seen[path] == len(rounds):
+            rounds.append([])
+        rounds[seen[path]].append(path)
+        seen[path] += 1
+    return iter(rounds)
+
+
+def _checked(path: str) -> str:
+    """The path as Spark takes it; what Spark would read wrongly without a word is refused."""
+    if path == "-":
+        raise InputError("Spark reads files, not standard input. Write the text to a file first.", path="-")
+    if has_scheme(path) or not Path(path).exists():
+        return path
+    file = Path(path)
+    if file.name.startswith(("_", ".")):
+        raise InputError("Spark passes over files whose names begin with _ or a dot. Rename it.", path=path)
+    if file.is_file():
+        try:
+            with file.open("rb") as stream:
+                packing = packing_of(stream.read(MAGIC_BYTES))
+        except OSError as error:
+            raise InputError(f"it cannot be read: {error.strerror}.", path=path) from error
+        if packing is not None and packing.name not in ENDINGS:
+            raise InputError(f"Spark cannot unpack {packing.name}. Unpack it, or pack it as bz2 or zst.", path=path)
+        if packing is not None and file.suffix != ENDINGS[packing.name]:
+            ending = ENDINGS[packing.name]
+            raise InputError(f"it is packed ({packing.name}), which Spark knows by the ending {ending}.", path=path)
+    escaped = "".join("\\" + letter if letter in GLOB else letter for letter in str(file.absolute()))
+    return f"file://{escaped}"
+
+
+def vocabulary_of(store: Store, lines: Lines, limits: WordLimits) -> Vocabulary:
+    """The words of the text, counted, cut and ordered by Spark; only those that stay come here, part by part."""
+    from pyspark.sql import functions as F
+
+    counted = lines.frame.select(F.explode(lines.words).alias("word")).groupBy("word").agg(F.count("*").alias("count"))
+    kept = counted.filter((F.col("count") >= limits.min_count) & ~F.col("word").isin(*RESERVED, INVALID))
+    store.write("words", kept.orderBy(F.desc("count"), "word").select("word"), title="counting words")
+    pieces, left = [HEADER], limits.max_words
+    for batch in store.batches("words", ["word"], rows=ROWS):
+        words = batch.column(0)[:left].to_pylist()
+        pieces.append("\n".join([*words, ""]).encode())
+        left = None if left is None else left - len(words)
+        if left == 0:
+            break
+    store.drop("words")
+    return Vocabulary(b"".join(pieces))
+
+
+def encode(store: Store, lines: Lines, vocabulary: Vocabulary) -> int:
+    """The table `sentences`: a number `line` that grows along each file, and the `ids` of its words; how many."""
+    from pyspark.sql import functions as F
+
+    _write_vocabulary(store, vocabulary, lines.rules)
+    known = F.broadcast(store.read("vocabulary"))
+    words = lines.frame.select(F.monotonically_increasing_id().alias("line"), lines.words.alias("words"))
+    tokens = words.select("line", F.posexplode_outer("words").alias("position", "word")).join(known, "word", "left")
+    place = F.shiftleft(F.col("position").cast("long"), 32)
+    sorted_ids = F.array_sort(F.collect_list(place.bitwiseOR(F.coalesce("id", F.lit(0)))))
+    ids = F.transform(sorted_ids, lambda packed: packed.bitwiseAND(F.lit(0xFFFFFFFF)).cast("int"))
+    sentences = tokens.groupBy("line").agg(ids.alias("ids"))
+    store.write("sentences", sentences, title="encoding")
+    store.drop("vocabulary")
+    return _check_words(store, lines, vocabulary)
+
+
+def _write_vocabulary(store: Store, vocabulary: Vocabulary, rules: TextRules) -> None:
+    """Words with their ids, and names that may not stand in the text with ids by which they are found."""
+    import pyarrow
+
+    names = [*vocabulary.words, START_NAME, INVALID]
+    ids = np.arange(len(names), dtype=np.int64)
+    if not rules.unknown_name:
+        ids[0] = len(names)
+    schema = pyarrow.schema({"word": pyarrow.string(), "id": pyarrow.int64()})
+    with store.writer("vocabulary", schema) as writer:
+        for begin in range(0, len(names), ROWS):
+            part = slice(begin, begin + ROWS)
+            writer.write_table(pyarrow.table([pyarrow.array(names[part]), pyarrow.array(ids[part])], schema=schema))
+
+
+def _check_words(store: Store, lines: Lines, vocabulary: Vocabulary) -> int:
+    """The number of sentences, once none of them has a word that a text must not have."""
+    from pyspark.sql import functions as F
+
+    start = len(vocabulary)
+    wrong = F.exists("ids", lambda word: (word == END) | (word >= start))
+    with watched(store.session, "checking"):
+        found = store.read("sentences").agg(F.count("*").alias("sentences"), F.count_if(wrong).alias("wrong")).first()
+    assert found is not None
+    if found["wrong"]:
+        raise _fault(store, lines)
+    if not found["sentences"]:
+        raise InputError("there are no sentences: the text is empty.", path=", ".join(lines.paths))
+    return int(found["sentences"])
+
+
+def _fault(store: Store, lines: Lines) -> InputError:
+    """What is wrong with the text, with one place where it is."""
+    from pyspark.sql import functions as F
+
+    names = [START_NAME, END_NAME, INVALID, *([] if lines.rules.unknown_name else [UNKNOWN_NAME])]
+    bad = lines.frame.withColumn("words", lines.words).filter(F.arrays_overlap("words", F.array(*map(F.lit, names))))
+    with watched(store.session, "looking for the place"):
+        row = bad.select("file", "words", F.make_valid_utf8("value").alias("line")).first()
+    assert row is not None
+    name, line = next(name for name in names if name in row["words"]), str(row["line"])
+    place = f"the line that begins with {line[:60]!r}"
+    path = row["file"].removeprefix("file://")
+    if name == INVALID:
+        return InputError(
+            f'{place} is not valid UTF-8. Convert the text to UTF-8, or have such bytes replaced with '
+            f'encoding_errors = "replace".', path=path,
+        )  # fmt: skip
+    if name == UNKNOWN_NAME:
+        return InputError(
+            f"{name} stands in {place}, which unknown_name = False forbids. Take it out, or allow it as a word.",
+            path=path,
+        )
+    return InputError(
+        f"{name} stands in {place}, but it is a reserved name: boundaries are added to every line by themselves. Take "
+        f"it out of the text or write it differently.", path=path,
+    )  # fmt: skip
+
+
+def write_corpus(store: Store, corpus: Corpus) -> None:
+    """The same table from ids that are here."""
+    import pyarrow
+
+    schema = pyarrow.schema({"line": pyarrow.int64(), "ids": pyarrow.list_(pyarrow.int32())})
+    starts, begin = corpus.starts, 0
+    with store.writer("sentences", schema) as writer:
+        while begin < corpus.sentences:
+            end = max(begin + 1, int(np.searchsorted(starts, starts[begin] + PIECE, side="right")) - 1)
+            ids = np.asarray(corpus.ids[starts[begin] : starts[end]])
+            inner = ids[(ids != corpus.vocabulary.start) & (ids != END)].astype(np.int32)
+            offsets = (starts[begin : end + 1] - starts[begin]) - 2 * np.arange(end - begin + 1)
+            rows = pyarrow.ListArray.from_arrays(pyarrow.array(offsets, pyarrow.int32()), pyarrow.array(inner))
+            numbers = pyarrow.array(np.arange(begin, end, dtype=np.int64))
+            writer.write_table(pyarrow.table([numbers, rows], schema=schema))
+            begin = end
