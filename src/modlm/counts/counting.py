@@ -10,10 +10,10 @@ import numpy as np
 
 from modlm.config import choose
 from modlm.counts.counts import Counts, check_edge, check_order
-from modlm.counts.disk import scratch_folder
 from modlm.counts.engine import bytes_of
 from modlm.counts.skip import SkipCounts, build, check_positions, is_contiguous
 from modlm.errors import ConfigError, VocabularyError
+from modlm.files import scratch_folder
 from modlm.text.corpus import Corpus
 from modlm.text.sources import Text
 from modlm.text.vocabulary import Vocabulary
