@@ -349,7 +349,11 @@ def test_a_scratch_folder_is_gone_afterwards_and_takes_left_ones_with_it(tmp_pat
 
 
 def test_a_folder_has_one_writer_at_a_time(tmp_path: Path) -> None:
-    with only_writer(tmp_path), pytest.raises(OutputError, match="Another process is writing to"), only_writer(tmp_path):
+    with (
+        only_writer(tmp_path),
+        pytest.raises(OutputError, match="Another process is writing to"),
+        only_writer(tmp_path),
+    ):
         pass
     with only_writer(tmp_path):
         pass

@@ -139,17 +139,25 @@ EDITS = [_flip, _flip, _delete, _delete, _insert, _insert, _copy, _lines, _lines
 def attempt(read: Callable[[Path], object], data: bytes, path: Path) -> str:
     """What came of it: 'read', or the message. Anything but a ModlmError goes through, and so does a slow answer."""
     path.write_bytes(data)
-    started = time.process_time()
+    started = time.perf_counter()
+    outcome = _answer(read, path)
+    if time.perf_counter() - started > SLOW:  # or the machine was busy: what counts is the processor's time
+        started = time.process_time()
+        _answer(read, path)
+        took = time.process_time() - started
+        assert took < SLOW, f"{took:.1f} s for {len(data)} bytes"
+    return outcome
+
+
+def _answer(read: Callable[[Path], object], path: Path) -> str:
     try:
         read(path)
-        outcome = "read"
     except ModlmError as error:
         outcome = f"{type(error).__name__}: {error}"
         assert str(error).startswith(str(path)), outcome
         assert "\n" not in outcome and len(outcome) < 1200, outcome
-    took = time.process_time() - started
-    assert took < SLOW, f"{took:.1f} s for {len(data)} bytes"
-    return outcome
+        return outcome
+    return "read"
 
 
 def sort_of(outcome: str, path: Path) -> str:
@@ -204,7 +212,8 @@ def run(
         end = time.monotonic() + seconds
         while time.monotonic() < end and outcomes.total() < most:
             rng = random.Random(f"{kind} {seed}")
-            data = damaged(rng.choice(corpus.inputs), rng, corpus.inputs)
+            base = valid if rng.random() < 0.5 else rng.choice(corpus.inputs)
+            data = damaged(base, rng, corpus.inputs)
             try:
                 outcome = attempt(read, data, path)
             except BaseException:

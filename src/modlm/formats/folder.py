@@ -33,7 +33,7 @@ Verify: TypeAlias = Literal["fast", "full"]
 
 T = TypeVar("T")
 ARRAY = ".npy"
-MANIFEST_BYTES = 1 << 26  # no manifest of ours comes near this
+MANIFEST_BYTES = 1 << 23  # no manifest of ours comes near this; as many brackets take a hundred times as much memory
 ENTRIES = {"sha256", "format", "version", "about", "files"}
 SIGNED = re.compile(rb'\{\n "sha256": "([0-9a-f]{64})",\n')
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
@@ -235,7 +235,7 @@ def _read_manifest(
 
 
 def _check_sum(data: bytes, manifest: object, verify: Verify) -> None:
-    """That nothing changed since we wrote it; who edits a manifest on purpose leaves out its sum, or lays it out anew."""
+    """That nothing changed since we wrote it. Who edits a manifest on purpose leaves out its sum."""
     signed = SIGNED.match(data)
     if signed and hashlib.sha256(data[signed.end() :]).hexdigest().encode() != signed[1]:
         raise ValueError("its contents have changed: they do not have the sha256 that its first line gives")

@@ -17,7 +17,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from modlm.serve.limits import Limits
 from modlm.serve.refusals import RefusedError
 
-REASONS = {400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large", 503: "Service Unavailable"}
+REASONS = {
+    400: "Bad Request",
+    408: "Request Timeout",
+    431: "Request Header Fields Too Large",
+    503: "Service Unavailable",
+}
 
 
 class Clock:

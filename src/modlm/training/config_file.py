@@ -53,7 +53,9 @@ def read_table(path: str | Path) -> Table:
             raise ValueError(f"it has more than {FILE_BYTES:,} bytes")
         table = tomllib.loads(data.decode())
     except RecursionError:
-        raise ConfigError(f"{path} has brackets inside brackets without end. Write lines such as: kind = 'hybrid'")  from None
+        raise ConfigError(
+            f"{path} has brackets inside brackets without end. Write lines such as: kind = 'hybrid'"
+        ) from None
     except ValueError as error:  # not TOML, not UTF-8, or a number beyond all bounds
         raise ConfigError(f"{path} is not a TOML file: {error}. Write lines such as: kind = 'hybrid'") from None
     check_names(table, where=str(path))
