@@ -1,8 +1,7 @@
 """Model folders with a byte flipped, a file cut short or missing, one place at a time over all files.
 
 `verify="full"` must refuse every one of them. With "fast" the process must live, and every answer must be a
-`ModlmError` or a number: the right one, unless the byte was inside an array or among the weights, which "fast" does not
-read. Both are asked in forked children, so that a crash is seen from outside.
+`ModlmError` or a number: the right one, unless the byte was inside an array, which "fast" does not read. Both are asked in forked children, so that a crash is seen from outside.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ def fast(kind: str, place: Path, right: list[float]) -> str:
         return "right" if np.allclose(found, right, rtol=1e-12, equal_nan=False) else "other"
 
 
-READ_BY_FAST = ("model.json", "counts.json", "vocabulary.txt")
+READ_BY_FAST = ("model.json", "counts.json", "vocabulary.txt", "weights.safetensors")
 
 
 def try_folder(kind: str, tries: int) -> Outcome:

@@ -15,7 +15,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -48,6 +48,8 @@ class Folder:
     about: dict[str, Any]
     arrays: dict[str, AnyArray]
     texts: tuple[str, ...]
+    sums: dict[str, object] = field(default_factory=dict)
+    """The listed sha256 of each file."""
 
     def array(self, name: str, dtype: DTypeLike, *, length: int | None = None) -> AnyArray:
         """An array that must be one-dimensional, of this dtype and, when given, this length."""
@@ -65,6 +67,13 @@ class Folder:
         if name not in self.texts:
             raise self.damaged(f"the file {name} is missing")
         return self.path / name
+
+    def unchanged(self, name: str) -> Path:
+        """The same for a file that is about to be read whole: so its sum costs little, and is compared."""
+        path = self.file(name)
+        if (found := sha256(path)) != self.sums.get(name):
+            raise self.damaged(f"{name}: its contents have changed: its sha256 is now {found}")
+        return path
 
     def text(self, name: str) -> str:
         """A text file's contents."""
@@ -190,7 +199,7 @@ def open_folder(
     if verify == "full":
         check = [partial(_open_file, place, kind, name, record, _compare_sha256) for name, record in files.items()]
         in_parallel(check, workers=workers)
-    return Folder(place, kind, about, arrays, texts)
+    return Folder(place, kind, about, arrays, texts, {name: record.get("sha256") for name, record in files.items()})
 
 
 def _read_manifest(

@@ -44,7 +44,7 @@ class Clock:
             self.handle = None
 
 
-class GuardedConnection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not typed here
+class GuardedConnection(HttpToolsProtocol):
     """One connection within the limits; `guarded` gives the class for certain limits."""
 
     limits = Limits()
@@ -91,7 +91,7 @@ class GuardedConnection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is 
 
     # ---- what happens on a connection ----------------------------------------------------------------------------
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """One more, if there is room."""
         super().connection_made(transport)
         if len(self.connections) > self.limits.max_connections:
