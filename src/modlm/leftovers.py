@@ -8,10 +8,8 @@ that share a disk. Where there are no locks nothing is ever swept.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import glob
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +25,7 @@ HERE = -100  # AT_FDCWD: paths are relative to the working folder
 
 def aside(target: Path, word: str) -> Path:
     """A name beside the target that nobody has; what the word is tells `sweep` what to do with it."""
-    return target.parent / f".{target.name}.{word}-{secrets.token_hex(4)}"
+    return target.parent / f".{target.name}.{word}-{os.urandom(4).hex()}"
 
 
 def remove(path: Path) -> None:
@@ -52,11 +50,11 @@ def _lock(handle: int, *, wait: bool) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """A lock on what is at the path now; BlockingIOError at once when another process has it."""
+def locked(path: str | Path, *, wait: bool = False) -> Iterator[None]:
+    """A lock on what is at the path now; BlockingIOError at once when another process has it and we do not wait."""
     handle = os.open(path, os.O_RDONLY)
     try:
-        _lock(handle, wait=False)
+        _lock(handle, wait=wait)
         yield
     finally:
         os.close(handle)
@@ -121,6 +119,8 @@ def _sweep_one(left: Path, target: Path) -> None:
 
 def renamed(one: Path, other: Path, *, exchange: bool = False) -> bool:
     """Rename without replacing anything, or make two names change places, in one step; False where that is not done."""
+    import ctypes  # only here: it is not small, and most commands write nothing
+
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):  # not Linux

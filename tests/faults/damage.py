@@ -1,7 +1,8 @@
 """Model folders with a byte flipped, a file cut short or missing, one place at a time over all files.
 
 `verify="full"` must refuse every one of them. With "fast" the process must live, and every answer must be a
-`ModlmError` or a number: the right one, unless the byte was inside an array, which "fast" does not read. Both are asked in forked children, so that a crash is seen from outside.
+`ModlmError` or a number: the right one, unless the byte was inside an array, which "fast" does not read. Both are asked
+in forked children, so that a crash is seen from outside.
 """
 
 from __future__ import annotations

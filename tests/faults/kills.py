@@ -93,6 +93,7 @@ def try_command(kind: str, tries: int) -> Outcome:
         try:
             os.chdir(folder)
             work = prepare(folder)[kind]
+            assert run_command(list(work.arguments)) == 0  # compiles, so that children need not
         finally:
             os.chdir(here)
         do = partial(in_folder, folder, partial(run_command, list(work.arguments)))
