@@ -79,8 +79,8 @@ def put_old(folder: Path, there: bool) -> None:
 
 def in_folder(folder: Path, work: Callable[[], object]) -> object:
     os.chdir(folder)
-    os.environ["TMPDIR"] = str(folder / "temporary")
-    tempfile.tempdir = None
+
+    tempfile.tempdir = str(folder / "temporary")  # Python would try it out by writing to it
     return work()
 
 

@@ -86,7 +86,7 @@ def judged(code: int, said: str, wanted: str, target: Path, old: dict[str, str],
 
 
 def names(*folders: Path) -> list[str]:
-    return sorted(str(path) for folder in folders for path in folder.iterdir())
+    return sorted(str(path) for folder in folders for path in folder.iterdir() if path.name != "said")
 
 
 def try_full_disk(tries: int) -> Outcome:

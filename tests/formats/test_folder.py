@@ -150,6 +150,7 @@ DAMAGE = {
     "absolute file": (listed("/etc/passwd", {}), "no name inside the folder"),
     "backslash": (listed("..\\x.npy", {}), "no name inside the folder"),
     "name with a line end": (listed("x\n.npy", {}), "no name inside the folder"),
+    "name without end": (listed("x" * 5000, {}), "no name inside the folder"),
     "empty name": (listed("", {}), "no name inside the folder"),
     "record that is no object": (listed("words.npy", 5), "does not say what words.npy is"),
     "missing array": (lambda place: (place / "words.npy").unlink(), "words.npy: it is not there"),

@@ -34,6 +34,7 @@ Verify: TypeAlias = Literal["fast", "full"]
 T = TypeVar("T")
 ARRAY = ".npy"
 MANIFEST_BYTES = 1 << 23  # no manifest of ours comes near this; as many brackets take a hundred times as much memory
+LONGEST_NAME = 1000
 ENTRIES = {"sha256", "format", "version", "about", "files"}
 SIGNED = re.compile(rb'\{\n "sha256": "([^"\n]*)",\n')
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
@@ -236,7 +237,7 @@ def _read_manifest(
     if not isinstance(about, dict) or not isinstance(files, dict):
         raise damaged(place, kind, f"{name} lacks 'about' or 'files'")
     for file, record in files.items():
-        if not FILE_NAME.fullmatch(file):
+        if len(file) > LONGEST_NAME or not FILE_NAME.fullmatch(file):
             raise damaged(place, kind, f"{name} lists a file {file[:200]!r}, which is no name inside the folder")
         if not isinstance(record, dict):
             raise damaged(place, kind, f"{name} does not say what {file} is")
@@ -265,7 +266,7 @@ def _open_file(
             raise ValueError(f"it has {size} bytes, but {manifest_name(kind)} lists {_shown(record.get('bytes'))}")
         return opened(path, record)
     except (OSError, ValueError) as error:
-        raise damaged(place, kind, f"{name}: {error}") from error
+        raise damaged(place, kind, f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _open_array(path: Path, record: dict[str, Any]) -> AnyArray:
