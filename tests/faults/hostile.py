@@ -196,7 +196,7 @@ ABSURD = (
 
 
 def bombs() -> dict[str, bytes]:
-    """Small files that unpack to gigabytes: members of 100 MB, one behind the other."""
+    """Small files that unpack to gigabytes: members of 20 MB, one behind the other."""
     packers = dict(PACKERS)
     try:
         import zstandard
@@ -207,7 +207,7 @@ def bombs() -> dict[str, bytes]:
     found = {}
     for name, pack in packers.items():
         for what, piece in {"zeros": b"\0", "letters": b"a", "line ends": b"\n", "words": b"a b c d\n"}.items():
-            found[f"{name} of {what}"] = pack(piece * (100_000_000 // len(piece))) * 50
+            found[f"{name} of {what}"] = pack(piece * (20_000_000 // len(piece))) * 250
     return found
 
 
