@@ -110,11 +110,13 @@ def try_command(kind: str, tries: int) -> Outcome:
         put_old(folder, False)
         finished(do, folder / "said")
         names = {path.name for path in folder.iterdir()} | set(OLD)
-        for number in range(tries):
-            there = number % 2 == 0
+        while outcome.tried < tries:
+            there = rng.random() < 0.5
             put_old(folder, there)
             at = moment(rng, events, seconds)
-            outcome.count("killed", killed(do, **at))  # type: ignore[arg-type]
+            if not killed(do, **at):  # type: ignore[arg-type]
+                continue  # it had ended before
+            outcome.count("before_a_file_event" if "at_event" in at else "by_the_clock")
             found = contents(target)
             fault = None if found == new or found == (old if there else {}) else f"{len(found)} files that are neither"
             code, said = finished(do, folder / "said")
@@ -122,7 +124,7 @@ def try_command(kind: str, tries: int) -> Outcome:
                 fault = f"run again: exit code {code}, {said[-300:]}"
             left = sorted({path.name for path in folder.iterdir()} - names)
             left += [path.name for path in (folder / "temporary").iterdir()]
-            outcome.check(f"{kind} {number} {at}", fault or (f"left behind: {left}" if left else None))
+            outcome.check(f"{kind} {outcome.tried} {at}", fault or (f"left behind: {left}" if left else None))
         return outcome
 
 
@@ -157,8 +159,10 @@ def try_training(tries: int) -> Outcome:
                 shutil.rmtree(place, ignore_errors=True)
             kills, fault = rng.randint(1, 4), None
             for _ in range(min(kills, tries - outcome.tried)):
-                hit = killed(partial(do, run), **moment(rng, events, seconds))  # type: ignore[arg-type]
-                outcome.count("killed", hit)
+                at = moment(rng, events, seconds)
+                if not killed(partial(do, run), **at):  # type: ignore[arg-type]
+                    break  # it had ended before
+                outcome.count("before_a_file_event" if "at_event" in at else "by_the_clock")
                 outcome.check("train", _unsound_model(run))
             code, said = finished(partial(do, run), folder / "said")
             if code != 0 or run_contents(run) != whole:

@@ -97,4 +97,4 @@ def contents(path: Path, *, without: tuple[str, ...] = ()) -> dict[str, str]:
 
 def moment(rng: random.Random, events: int, seconds: float) -> dict[str, float]:
     """When to kill: half of the times by the clock, half before some event of a file."""
-    return {"at_event": rng.randint(1, events)} if rng.random() < 0.5 else {"after": rng.uniform(0, 1.1 * seconds)}
+    return {"at_event": rng.randint(1, events)} if rng.random() < 0.5 else {"after": rng.uniform(0, seconds)}
