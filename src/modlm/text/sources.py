@@ -31,6 +31,7 @@ PADDING = 8
 
 STANDARD_INPUT = "-"
 LINE_BYTES = 1 << 30  # a longer line is no line: memory would be full before its end is found
+PACKED_LINE_BYTES = 1 << 27  # the same for what may be much smaller on disk
 PIECE_BYTES = 1 << 16  # taken from a packed file at a time
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SENTENCES = 4096  # sentences in memory turned into lines at a time
@@ -238,8 +239,9 @@ def _whole_lines(reader: _Reader, source: str, block_bytes: int) -> Iterator[Blo
     del rest[:offset]
     taken, first, ended = 0, True, False
     while not ended:
-        if len(rest) > LINE_BYTES:
-            raise InputError("a line is longer than 1 GiB, so this is not a text.", path=source)
+        longest = PACKED_LINE_BYTES if isinstance(reader, _PackedReader) else LINE_BYTES
+        if len(rest) > longest:
+            raise InputError(f"a line is longer than {longest >> 20} MiB, so this is not a text.", path=source)
         limit = max(block_bytes, 2 * len(rest), 1)
         data = bytearray(limit + 1 + PADDING)
         data[: len(rest)] = rest
