@@ -33,7 +33,7 @@ Library: TypeAlias = "tuple[Callable[[], Decoder], type[Exception]]"
 
 AT_ONCE = 1 << 23  # bytes unpacked at a time
 SLICE = 1 << 12  # packed bytes at a time where there is no other limit; zstandard makes up to 32,768 times as much
-FREE = 1 << 25  # bytes that anything may unpack to
+FREE = 1 << 23  # bytes that anything may unpack to
 RATIO = 100  # times its size that anything larger may unpack to; text does not reach 20
 
 
