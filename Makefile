@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check format docs licences audit wheel-check bench bench-neural clean
+.PHONY: help demo test test-long faults check format docs licences audit wheel-check bench bench-neural clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ test: $(VENV)/.dev  ## all tests but the long ones
 
 test-long: $(VENV)/.dev  ## the long tests; those that need data read it from the folder MODLM_DATA
 	$(BIN)/python -m pytest -m long
+
+faults: $(VENV)/.dev  ## kills, full disks, damage, hostile files and clients: the table of docs/reliability.md; ARGS="--full --record"
+	PYTHONPATH=src:.:tests $(BIN)/python -m tests.faults $(ARGS)
 
 check: $(VENV)/.dev  ## formatting, lint, strict types and all tests but the long ones, as in CI
 	$(BIN)/ruff format --check .

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,3 +75,33 @@ def test_a_kernel_computes_what_its_python_does_and_divides_by_zero_as_numpy_doe
     counts = np.arange(5, dtype=np.float64)
     assert compiled(counts, 2.0) == _ratio(counts, 2.0) == 5.0
     assert compiled(counts, 0.0) == np.inf
+
+
+def run_kernel(tmp_path: Path, body: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A process of its own in which a module has one kernel, `double`."""
+    (tmp_path / "own_kernels.py").write_text(
+        "from modlm.arrays import kernel\n\n\n@kernel\ndef double(array):\n    return 2 * array[0]\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    return subprocess.run(
+        [sys.executable, "-c", "import numpy as np\nfrom own_kernels import double\n" + body],
+        env={**os.environ, "PYTHONPATH": paths, **environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_kernel_works_where_nothing_can_be_cached(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run_kernel(
+        tmp_path,
+        "print(double(np.ones(1)))",
+        NUMBA_CACHE_LOCATOR_CLASSES="ZipCacheLocator",
+        HOME=str(tmp_path / "file"),
+    )
+    assert done.stdout == "2.0\n", done.stderr
+
+
+def test_a_full_disk_for_the_cache_is_no_reason_to_fail(tmp_path: Path) -> None:
+    limited = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    limited += "resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\nprint(double(np.ones(1)))"
+    done = run_kernel(tmp_path, limited, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.stdout == "2.0\n", done.stderr

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from modlm.errors import OutputError
-from modlm.files import REASONS, new_file, new_folder, output_error, sha256
+from modlm.files import REASONS, new_file, new_folder, only_writer, output_error, scratch_folder, sha256
 
 Maker = Callable[..., AbstractContextManager[Path]]
 
@@ -196,6 +196,7 @@ def test_a_failed_rename_puts_the_old_folder_back(tmp_path: Path, monkeypatch: p
             raise OSError(errno.ENOSPC, "no space left on device")
         return rename(self, to)
 
+    monkeypatch.setattr("modlm.files.renamed", lambda one, other, **options: False)  # as on systems that cannot
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(OutputError, match="the disk is full"), new_folder(target, overwrite=True) as place:
         fill(place, "new")
@@ -268,3 +269,91 @@ def test_an_unusual_reason_is_given_in_the_words_of_the_system() -> None:
 def test_sha256_is_that_of_the_content(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"abc" * 100_000)
     assert sha256(tmp_path / "file") == hashlib.sha256(b"abc" * 100_000).hexdigest()
+
+
+def killed_while_writing(target: Path, *, more: str = "") -> None:
+    """A process that was killed in the middle of overwriting a folder."""
+    script = f"""
+        import os, signal, sys
+        from pathlib import Path
+        import modlm.files
+        {more}
+        with modlm.files.new_folder(sys.argv[1], overwrite=True) as place:
+            (place / "inside.txt").write_text("half")
+            if not {more!r}:
+                os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(target)], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+unix = pytest.mark.skipif(sys.platform == "win32", reason="sends a Unix signal")
+KILLED_BETWEEN_RENAMES = (
+    "modlm.files.renamed = lambda one, other, **options: False; "
+    "Path.rename = lambda self, to: (os.rename(self, to), os.kill(os.getpid(), signal.SIGKILL))"
+)
+
+
+@unix
+def test_what_a_killed_process_left_goes_when_the_target_is_written_next(tmp_path: Path) -> None:
+    existing(new_folder, tmp_path / "target")
+    killed_while_writing(tmp_path / "target")
+    assert content(tmp_path / "target") == "old" and len(names(tmp_path)) == 2
+    with new_folder(tmp_path / "target", overwrite=True) as place:
+        fill(place, "new")
+    assert content(tmp_path / "target") == "new" and names(tmp_path) == ["target"]
+
+
+@unix
+def test_an_old_folder_that_stepped_aside_for_a_killed_process_comes_back(tmp_path: Path) -> None:
+    existing(new_folder, tmp_path / "target")
+    killed_while_writing(tmp_path / "target", more=KILLED_BETWEEN_RENAMES)
+    assert not (tmp_path / "target").exists()
+    with pytest.raises(OutputError, match="already exists"), new_folder(tmp_path / "target"):
+        pass
+    assert content(tmp_path / "target") == "old" and names(tmp_path) == ["target"]
+
+
+@both
+def test_what_another_process_is_writing_is_left_alone(maker: Maker, tmp_path: Path) -> None:
+    with maker(tmp_path / "target") as one:
+        with maker(tmp_path / "target") as other:
+            assert one.exists() and other.exists()
+            fill(other, "second")
+        fill(one, "first")
+        if maker is new_folder:
+            (tmp_path / "target").rename(tmp_path / "other")
+    assert content(tmp_path / "target") == "first"
+
+
+@both
+def test_who_comes_second_does_not_overwrite_unasked(maker: Maker, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    with pytest.raises(OutputError, match="already exists"), maker(target, overwrite=False) as place:
+        fill(place, "late")
+        with maker(target, overwrite=False) as faster:
+            fill(faster, "first")
+    assert content(target) == "first" and names(tmp_path) == ["target"]
+
+
+def test_a_scratch_folder_is_gone_afterwards_and_takes_left_ones_with_it(tmp_path: Path) -> None:
+    with scratch_folder(tmp_path) as left:
+        (left / "run-0").write_text("half")
+        with scratch_folder(tmp_path) as other:
+            assert left.exists() and other != left
+        left.rename(tmp_path / "kept")
+    (tmp_path / "kept").rename(left)  # as if it had been killed
+    with scratch_folder(tmp_path) as place:
+        assert names(tmp_path) == [place.name]
+    assert names(tmp_path) == []
+
+
+def test_a_folder_has_one_writer_at_a_time(tmp_path: Path) -> None:
+    with (
+        only_writer(tmp_path),
+        pytest.raises(OutputError, match="Another process is writing to"),
+        only_writer(tmp_path),
+    ):
+        pass
+    with only_writer(tmp_path):
+        pass

@@ -13,11 +13,14 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from modlm.leftovers import locked
 
 Bytes = NDArray[np.uint8]
 Ids = NDArray[np.uint32]
@@ -42,16 +45,37 @@ else:
 
 def kernel(function: F) -> F:
     """The function compiled by numba: no Python objects, no interpreter lock, cached on disk."""
-    import numba
-
-    return cast("F", numba.njit(nogil=True, cache=True, error_model="numpy")(function))
+    return _compiled(function)
 
 
 def inlined(function: F) -> F:
     """A kernel that is compiled into those that call it: for what runs at every word."""
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: F, **options: bool) -> F:
+    """Cached beside the module, or in the user's cache; where neither can be written to, compiled in every process."""
     import numba
 
-    return cast("F", numba.njit(nogil=True, cache=True, error_model="numpy", forceinline=True)(function))
+    compile_with = functools.partial(numba.njit, nogil=True, error_model="numpy", **options)
+    try:
+        dispatcher = compile_with(cache=True)(function)
+    except RuntimeError:
+        return cast("F", compile_with()(function))
+    if not hasattr(dispatcher, "_cache"):  # NUMBA_DISABLE_JIT
+        return cast("F", dispatcher)
+    save, folder = dispatcher._cache.save_overload, dispatcher._cache.cache_path
+
+    def save_alone(*arguments: Any) -> None:
+        # Two processes that save at the same moment would take the same file for different types, and a full disk is
+        # no reason to fail: what is not in the cache is compiled.
+        with suppress(OSError):
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+            with locked(folder, wait=True):
+                save(*arguments)
+
+    dispatcher._cache.save_overload = save_alone
+    return cast("F", dispatcher)
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:

@@ -84,5 +84,5 @@ def require(package: str, *, extra: str, purpose: str) -> ModuleType:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """', did you mean X?' for the known name closest to a wrong one, or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1)
+    close = difflib.get_close_matches(name[:100], list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""

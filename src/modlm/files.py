@@ -4,6 +4,9 @@
 an exception (Ctrl-C too) removes it and leaves whatever stood there before untouched. Disk full, read-only targets and
 the like come out as `OutputError`; errors about other files, an input that is missing say, pass through unchanged.
 Links are followed. Devices and pipes (/dev/null, /dev/stdout) are written to directly: they must never be replaced.
+
+A temporary place is locked by the process that fills it. One that is not is left from a process that was killed, and
+whoever writes to the same target next removes it (`modlm.leftovers`).
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ import contextlib
 import errno
 import hashlib
 import os
-import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from modlm.errors import OutputError
+from modlm.leftovers import aside, claim, locked, remove, renamed, sweep
 
 REASONS = {
     errno.ENOSPC: "the disk is full; free some space or choose another place",
@@ -37,39 +41,44 @@ def output_error(target: Path, error: OSError) -> OutputError:
     return OutputError(f"Cannot write {target}: {reason}.")
 
 
+def _exists(target: Path) -> OutputError:
+    return OutputError(f"{target} already exists. Choose another name, or overwrite it with --force.")
+
+
 def _is_about(error: OSError, target: Path, temporary: Path) -> bool:
     """Whether a failed call was about our output: a full disk, or a name on the way to it or inside it."""
+    if isinstance(error, BrokenPipeError):  # whoever reads what we print went away
+        return False
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG) or not isinstance(error.filename, str):
         return True
     path = Path(error.filename).absolute()
     return path in (target, temporary) or path in target.parents or temporary in path.parents
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with contextlib.suppress(OSError):
-            path.unlink()
-
-
-def _aside(target: Path, word: str) -> Path:
-    return target.parent / f".{target.name}.{word}-{os.getpid()}"
-
-
-def _put_in_place(finished: Path, target: Path) -> None:
-    """Rename; an old folder at the target steps aside first and is removed only when the new one stands."""
-    if not (target.is_dir() and not target.is_symlink()):
+def _put_in_place(finished: Path, target: Path, *, overwrite: bool) -> None:
+    """Give a finished thing its name, in one step where the system can; the old one, if any, is then at `finished`."""
+    if not overwrite:
+        if not renamed(finished, target):
+            if target.exists():  # since we looked last: another process was faster
+                raise _exists(target)
+            finished.rename(target)
+    elif not (target.is_dir() and not target.is_symlink()):
         finished.replace(target)
-        return
-    old = _aside(target, "old")
-    target.rename(old)
-    try:
-        finished.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    _remove(old)
+    elif not renamed(finished, target, exchange=True):
+        _exchange(finished, target)
+
+
+def _exchange(finished: Path, target: Path) -> None:
+    """The same in two steps: the old folder steps aside, and comes back if we cannot go on (`sweep`, if killed)."""
+    old = aside(target, "old")
+    with locked(target):
+        target.rename(old)
+        try:
+            finished.rename(target)
+        except OSError:
+            old.rename(target)
+            raise
+        remove(old)
 
 
 @contextlib.contextmanager
@@ -78,23 +87,20 @@ def _written_aside(target: Path, *, folder: bool, overwrite: bool) -> Iterator[P
         with _reported(target, temporary=target):
             yield target
         return
+    place = target.resolve() if target.is_symlink() else target.absolute()
+    sweep(place)
     if target.exists() and not overwrite:
-        raise OutputError(f"{target} already exists. Choose another name, or overwrite it with --force.")
+        raise _exists(target)
     if target.exists() and target.is_dir() != folder:
         kind, other = ("folder", "file") if folder else ("file", "folder")
         raise OutputError(f"{target} is a {other}, but a {kind} is to be written there. Choose another name.")
-    place = target.resolve() if target.is_symlink() else target.absolute()
-    temporary = _aside(place, "partial")
-    try:
-        with _reported(place, temporary=temporary):
-            _remove(temporary)
-            if folder:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                temporary.mkdir()
+    temporary = aside(place, "partial")
+    with _reported(place, temporary=temporary):
+        if folder:
+            place.parent.mkdir(parents=True, exist_ok=True)
+        with claim(temporary, folder=folder):
             yield temporary
-            _put_in_place(temporary, place)
-    finally:
-        _remove(temporary)
+            _put_in_place(temporary, place, overwrite=overwrite)
 
 
 @contextlib.contextmanager
@@ -115,6 +121,32 @@ def new_folder(target: str | Path, *, overwrite: bool = False) -> contextlib.Abs
 def new_file(target: str | Path, *, overwrite: bool = True) -> contextlib.AbstractContextManager[Path]:
     """A file path to write; it gets its name when the block ends well."""
     return _written_aside(Path(target), folder=False, overwrite=overwrite)
+
+
+@contextlib.contextmanager
+def scratch_folder(inside: str | os.PathLike[str] | None = None) -> Iterator[Path]:
+    """A new folder that is removed when the block ends, however it ends; by default in the system's folder for such.
+
+    What killed processes left there goes first.
+    """
+    place = Path(inside or tempfile.gettempdir()).absolute()
+    sweep(place / "modlm")
+    temporary = aside(place / "modlm", "partial")
+    with _reported(place, temporary=temporary), claim(temporary, folder=True, mode=0o700):
+        yield temporary
+
+
+@contextlib.contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """As long as the block runs, no other process may write here; the second one to ask is told so."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked(folder))
+        except BlockingIOError:
+            raise OutputError(
+                f"Another process is writing to {folder}. Wait until it has ended, or choose another place."
+            ) from None
+        yield
 
 
 def sha256(path: Path) -> str:

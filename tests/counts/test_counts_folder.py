@@ -85,6 +85,7 @@ def replace(place: Path, name: str, data: bytes) -> None:
     """Change a file together with what the manifest says of it: only the meaning is wrong then."""
     (place / name).write_bytes(data)
     manifest = json.loads((place / "counts.json").read_text(encoding="utf-8"))
+    del manifest["sha256"]
     manifest["files"][name] |= {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     (place / "counts.json").write_text(json.dumps(manifest), encoding="utf-8")
 

@@ -150,6 +150,7 @@ DAMAGE = {
     "absolute file": (listed("/etc/passwd", {}), "no name inside the folder"),
     "backslash": (listed("..\\x.npy", {}), "no name inside the folder"),
     "name with a line end": (listed("x\n.npy", {}), "no name inside the folder"),
+    "name without end": (listed("x" * 5000, {}), "no name inside the folder"),
     "empty name": (listed("", {}), "no name inside the folder"),
     "record that is no object": (listed("words.npy", 5), "does not say what words.npy is"),
     "missing array": (lambda place: (place / "words.npy").unlink(), "words.npy: it is not there"),
@@ -238,3 +239,27 @@ def test_nothing_is_left_when_writing_is_interrupted(tmp_path: Path, monkeypatch
     with pytest.raises(KeyboardInterrupt):
         write_folder(tmp_path / "it", kind="thing", about={}, arrays={"words": np.zeros(3)}, texts={})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verify", ["fast", "full"])
+def test_a_manifest_in_which_any_byte_changed_is_refused(place: Path, verify: Any) -> None:
+    sound = (place / "thing.json").read_bytes()
+    for at in range(len(sound)):
+        (place / "thing.json").write_bytes(sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :])
+        with pytest.raises(ModelFolderError):
+            opened(place, verify=verify)
+
+
+def test_a_manifest_may_be_edited_when_its_sum_is_left_out(place: Path) -> None:
+    edit(place, lambda manifest: manifest["about"].update(order=4))
+    assert opened(place).whole("order") == 4
+    with pytest.raises(ModelFolderError, match="its sha256 was left as it was"):
+        opened(place, verify="full")
+    edit(place, lambda manifest: manifest.pop("sha256"))
+    assert opened(place, verify="full").whole("order") == 4
+
+
+def test_an_entry_that_nobody_knows_is_refused(place: Path) -> None:
+    edit(place, lambda manifest: manifest.update(extra=1))
+    with pytest.raises(ModelFolderError, match="has an entry 'extra'"):
+        opened(place)

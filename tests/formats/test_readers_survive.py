@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fuzz.fuzz_readers import PIECES, READERS, attempt, damaged, run
+from tests.fuzz.fuzz_readers import PIECES, READERS, Corpus, attempt, damaged, run
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +51,9 @@ def test_every_truncation(path: Path, kind: str) -> None:
 def test_the_long_run_begins_well(kind: str) -> None:
     outcomes = run(kind, seconds=30, most=500)
     assert outcomes.total() == 500 and outcomes["read"] > 0
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_inputs_that_once_got_a_new_answer(path: Path, kind: str) -> None:
+    for data in Corpus.opened(kind).inputs:
+        attempt(READERS[kind][0], data, path)

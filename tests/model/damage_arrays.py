@@ -8,17 +8,22 @@ what `load` makes of it. Anything but an answer or a `ModlmError` ends the progr
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 import modlm
+from modlm.counts import export_counts, merge
 from modlm.errors import ModlmError
+from modlm.model.arpa import to_arpa
 from modlm.model.language_model import LanguageModel
 from modlm.model.ngram_lm import NgramLM
 
@@ -67,9 +72,30 @@ def ask(model: LanguageModel) -> None:
     model.distributions(states)
     if isinstance(model, NgramLM):
         model.resident().score_batch([SENTENCE, "", "b a c c b"])
-        ask(model.as_mixture())
-        if model.counts is not None:
-            NgramLM.from_counts(model.counts, workers=1)
+        for work in WORK:
+            with contextlib.suppress(ModlmError):  # what looks at all n-grams may refuse them
+                work(model)
+
+
+def export(model: NgramLM) -> None:
+    """All n-grams as text."""
+    to_arpa(model.compiled, model.vocabulary, os.devnull)
+
+
+def count_again(model: NgramLM) -> None:
+    """What can be made of the counts."""
+    if model.counts is not None:
+        NgramLM.from_counts(model.counts, workers=1)
+        export_counts(model.counts, os.devnull)
+        merge([model.counts, model.counts])
+
+
+WORK: tuple[Callable[[NgramLM], object], ...] = (
+    lambda model: ask(model.as_mixture()),
+    lambda model: model.pruned(1e-3),
+    export,
+    count_again,
+)
 
 
 def main(folder: Path, scratch: Path, rounds: int) -> None:

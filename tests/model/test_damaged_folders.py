@@ -129,6 +129,7 @@ def test_a_manifest_with_other_bytes_gives_our_error_or_a_model_that_works(
 ) -> None:
     path = folders[kind] / "model.json"
     sound = path.read_bytes()
+    sound = b"{\n" + sound[sound.index(b' "format"') :]  # without its sum, which alone would notice
     at = int(cut * len(sound))
     try:
         path.write_bytes(sound[:at] + odd + sound[at + skip :])

@@ -6,13 +6,15 @@ import itertools
 import math
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from modlm.arrays import Bools
 from modlm.counts.trie import Trie
-from modlm.errors import ConfigError
+from modlm.errors import ConfigError, ModelFolderError
+from modlm.model.arpa import to_arpa
 from modlm.model.compiled import Compiled, Unpacked, compile_estimates
 from modlm.model.ngram_lm import NgramLM
 from modlm.model.pruning import (
@@ -305,3 +307,16 @@ def test_the_report_counts_ngrams_and_bytes() -> None:
     assert report.removed == len(before.trie) - len(after.trie)
     assert report.bytes_after == size_on_disk(after) < report.bytes_before
     assert f"2-grams {before.trie.size(2):,} → {after.trie.size(2):,}" in str(report)
+
+
+@pytest.mark.parametrize(("field", "value"), [("first", 0), ("first", 2**32 - 1), ("suffix", 2**32 - 1)])
+def test_a_damaged_model_is_refused_before_it_is_pruned_or_exported(field: str, value: int, tmp_path: Path) -> None:
+    sound = model_of(["a b c", "a b b", "c a b"], order=3)
+    words, nodes, leaves = (np.array(array) for array in sound.compiled.arrays)
+    nodes[field][3] = value
+    model = NgramLM(sound.vocabulary, Compiled(words, nodes, leaves, sound.compiled.levels, sound.compiled.start))
+    with pytest.raises(ModelFolderError, match="do not fit together"):
+        model.pruned(1e-3)
+    with pytest.raises(ModelFolderError, match="do not fit together"):
+        to_arpa(model.compiled, model.vocabulary, tmp_path / "out.arpa")
+    assert list(tmp_path.iterdir()) == []

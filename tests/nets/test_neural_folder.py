@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 import modlm
 from modlm.blocks.model import ModelBlock
 from modlm.errors import MissingPackageError, ModelFolderError, ModlmError
+from modlm.files import sha256
 from modlm.mixers import StaticMixer
 from modlm.model.mixture import Mixture
 from nets.small_mixtures import SENTENCES, SETTINGS, ids_of, mixture_of
@@ -80,7 +81,7 @@ def edit(folder: Path, change: Any) -> None:
     change(tensors)
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
     manifest = json.loads((folder / "model.json").read_text())
-    manifest["files"][path.name]["bytes"] = path.stat().st_size
+    manifest["files"][path.name] |= {"bytes": path.stat().st_size, "sha256": sha256(path)}
     (folder / "model.json").write_text(json.dumps(manifest))
 
 
@@ -178,17 +179,28 @@ def test_an_edited_manifest_gives_our_error_or_a_model_that_works(sound: Path, d
 @settings(max_examples=80)
 @given(at=st.floats(0, 1), odd=st.binary(min_size=1, max_size=9))
 def test_damaged_weights_give_our_error_or_a_model_that_works(sound: Path, at: float, odd: bytes) -> None:
-    path = sound / "weights.safetensors"
-    data = path.read_bytes()
+    path, listed = sound / "weights.safetensors", sound / "model.json"
+    data, text = path.read_bytes(), listed.read_text()
+    manifest = json.loads(text)
     place = int(at**4 * (len(data) - len(odd)))  # more often in the header
     try:
         path.write_bytes(data[:place] + odd + data[place + len(odd) :])
+        manifest["files"][path.name]["sha256"] = sha256(path)  # or that alone would be noticed
+        listed.write_text(json.dumps(manifest))
         with np.errstate(all="ignore"):
             modlm.load(sound).score("a b z")
     except ModlmError as error:
         assert str(error)
     finally:
         path.write_bytes(data)
+        listed.write_text(text)
+
+
+def test_a_changed_weight_is_noticed_on_opening(folder: Path) -> None:
+    path = folder / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(ModelFolderError, match=r"weights.safetensors: its contents have changed"):
+        modlm.load(folder)
 
 
 def test_without_torch_the_error_names_the_extra(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,4 +65,6 @@ def test_the_defaults_are_those_of_the_program() -> None:
     for option, value in (("max-words", defaults.max_words), ("max-body", defaults.max_body)):
         assert f"| `--{option}` | {value:,} |" in PAGE
     assert f"| `--max-concurrent` | {defaults.max_concurrent} |" in PAGE
-    assert f"| `--timeout` | {defaults.timeout:g} |" in PAGE
+    assert f"| `--max-connections` | {defaults.max_connections:,} |" in PAGE
+    for name in ("timeout", "header_timeout", "idle_timeout"):
+        assert f"| `--{name.replace('_', '-')}` | {getattr(defaults, name):g} |" in PAGE

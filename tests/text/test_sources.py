@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import sys
 from pathlib import Path
 from unittest.mock import Mock
@@ -179,3 +180,56 @@ def test_what_is_no_text_is_an_input_error(tmp_path):
 def test_sentences_come_out_as_lines_whatever_the_block_size(sentences, size):
     expected = "".join(sentence.replace("\n", " ") + "\n" for sentence in sentences).encode()
     assert content(Sentences(sentences), size) == expected.removeprefix(b"\xef\xbb\xbf")
+
+
+@pytest.mark.parametrize("change", ["longer", "cut", "other"])
+def test_a_file_that_is_written_to_while_it_is_read_is_refused(tmp_path, change):
+    path = tmp_path / "text"
+    path.write_bytes(b"a b\n" * 1000)
+    os.utime(path, (0, 0))
+    blocks = Files([path]).blocks(100)
+    next(blocks)
+    if change == "cut":
+        os.truncate(path, 2000)
+    else:
+        with path.open("ab" if change == "longer" else "r+b") as stream:
+            stream.write(b"c d\n")
+    with pytest.raises(InputError, match="was written to while it was read"):
+        list(blocks)
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_read_to_its_end(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"a b\n" * 1000)
+    blocks = Files([path]).blocks(100)
+    first = next(blocks).size
+    (tmp_path / "new").write_bytes(b"c\n")
+    (tmp_path / "new").rename(path)
+    assert first + sum(block.size for block in blocks) == 4000
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_packed_data_that_unpacks_to_far_too_much_is_refused(tmp_path, name, monkeypatch):
+    monkeypatch.setattr("modlm.text.packing.FREE", 1 << 20)
+    monkeypatch.setattr("modlm.text.packing.RATIO", 50)
+    (tmp_path / "bomb").write_bytes(PACKERS[name](b"a" * (8 << 20)))
+    sizes = []
+    with pytest.raises(InputError, match="more than 50 times its size"):
+        sizes += [block.size for block in Files([tmp_path / "bomb"]).blocks()]
+    assert sizes == []  # a line without an end
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_what_is_unpacked_at_a_time_is_bounded(tmp_path, name, monkeypatch):
+    monkeypatch.setattr("modlm.text.packing.AT_ONCE", 1000)
+    monkeypatch.setattr("modlm.text.packing.SLICE", 7)
+    data = b"".join(b"line %d\n" % i for i in range(20_000))
+    (tmp_path / "text").write_bytes(2 * PACKERS[name](data))
+    assert content(Files([tmp_path / "text"])) == 2 * data
+
+
+def test_a_line_without_an_end_is_refused_before_memory_is_full(tmp_path, monkeypatch):
+    monkeypatch.setattr("modlm.text.sources.LINE_BYTES", 1000)
+    (tmp_path / "text").write_bytes(b"a" * 5000)
+    with pytest.raises(InputError, match="not a text"):
+        list(Files([tmp_path / "text"]).blocks(100))

@@ -252,3 +252,20 @@ def test_the_training_page_names_every_setting() -> None:
     page = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
     for setting in settings():
         assert f"`{setting}`" in page, f"docs/training.md does not explain {setting}"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("text = " + "[" * 5000, "brackets inside brackets"),
+        ("seed = " + "9" * 5000, "is not a TOML file"),
+        ("[optimiser]\nlearning_rate = " + "9" * 400, "learning_rate must be a number"),
+        ("#" * (1 << 20) + "\n", "more than 1,048,576 bytes"),
+        ("x" * 3000 + " = 1", "there is no setting xxx"),
+    ],
+)
+def test_a_file_made_to_do_harm_is_refused_in_one_line(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(ConfigError, match=told) as caught:
+        read_config(tmp_path / "config.toml")
+    assert len(str(caught.value)) < 1000 and "\n" not in str(caught.value)

@@ -12,6 +12,7 @@ import pytest
 
 import modlm
 from modlm.errors import ConfigError, MissingPackageError, ModelFolderError, ModlmError, OutputError
+from modlm.files import only_writer
 from modlm.training.config import ColumnsConfig, RunConfig
 from modlm.training.config_file import read_config
 from modlm.training.divergence import DivergedError
@@ -167,6 +168,14 @@ def test_a_folder_with_something_in_it_is_not_overwritten(texts: Path) -> None:
     with pytest.raises(OutputError, match="--resume"):
         train(tiny_config(texts), texts / "run", device="cpu")
     assert [path.name for path in (texts / "run").iterdir()] == ["precious.txt"]
+
+
+def test_a_run_has_one_process_at_a_time(texts: Path) -> None:
+    config = tiny_config(texts)
+    train(config, texts / "run")
+    with only_writer(texts / "run"), pytest.raises(OutputError, match="Another process is writing to"):
+        train(config, texts / "run", resume=True)
+    train(config, texts / "run", resume=True)
 
 
 def test_a_run_is_not_taken_up_with_other_settings_or_texts(texts: Path) -> None:

@@ -85,7 +85,7 @@ def counts_at(path: Path) -> Counts:
 
     kind = kind_of(path)
     if kind == "counts":
-        return open_counts(path)
+        return open_counts(path, verify="full")  # all of it is about to be read
     if kind == "count file":
         return import_counts(path)
     model = load(path)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modlm.errors import InputError
+from modlm.files import scratch_folder
 
 if TYPE_CHECKING:
     from modlm.model.language_model import LanguageModel
@@ -113,8 +114,8 @@ def readable_twice(text: Path) -> Iterator[Path]:
     if text != STANDARD_INPUT:
         yield text
         return
-    with tempfile.NamedTemporaryFile(prefix="modlm-") as copy:
-        while piece := sys.stdin.buffer.read(1 << 20):
-            copy.write(piece)
-        copy.flush()
-        yield Path(copy.name)
+    with scratch_folder() as folder:
+        copy = folder / "standard-input"
+        with copy.open("wb") as stream:
+            shutil.copyfileobj(sys.stdin.buffer, stream, 1 << 20)
+        yield copy

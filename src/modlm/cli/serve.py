@@ -53,6 +53,15 @@ def serve(
         typer.Option("--max-concurrent", min=1, metavar="N", help="Requests in work at once; more are turned away."),
     ] = 128,
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="That one request may take.")] = 30.0,
+    max_connections: Annotated[
+        int, typer.Option("--max-connections", min=1, metavar="N", help="Open at once; more are turned away.")
+    ] = 1000,
+    header_timeout: Annotated[
+        float, typer.Option("--header-timeout", metavar="SECONDS", help="For the headers of a request to arrive.")
+    ] = 10.0,
+    idle_timeout: Annotated[
+        float, typer.Option("--idle-timeout", metavar="SECONDS", help="That a connection may wait between requests.")
+    ] = 75.0,
     threads: Threads = None,
 ) -> None:
     """Answer over HTTP, and show a page to look into models.
@@ -67,7 +76,7 @@ def serve(
     """  # fmt: skip
     from modlm.errors import require
 
-    for package in ("fastapi", "uvicorn", "orjson"):
+    for package in ("fastapi", "uvicorn", "httptools", "orjson"):
         require(package, extra="serve", purpose=PURPOSE)
     os.environ["MODLM_PROGRESS"] = "0"  # bars of many requests would fight for one terminal
     from modlm.serve.app import make_app
@@ -76,7 +85,15 @@ def serve(
     from modlm.serve.limits import Limits
     from modlm.serve.running import address_of, listen, run_server
 
-    limits = Limits(max_words=max_words, max_body=max_body, max_concurrent=max_concurrent, timeout=timeout)
+    limits = Limits(
+        max_words=max_words,
+        max_body=max_body,
+        max_concurrent=max_concurrent,
+        timeout=timeout,
+        max_connections=max_connections,
+        header_timeout=header_timeout,
+        idle_timeout=idle_timeout,
+    )
     access = Access(host=host, token=token, names=tuple(name.lower() for name in allow_host or ()))
     library = open_library(models, run or [])
     app = make_app(library, limits=limits, access=access)

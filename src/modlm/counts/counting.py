@@ -11,13 +11,13 @@ import numpy as np
 
 from modlm.config import choose
 from modlm.counts.counts import Counts, check_edge, check_order
-from modlm.counts.disk import scratch_folder
 from modlm.counts.engine import bytes_of
 from modlm.counts.skip import SkipCounts, build, check_positions, is_contiguous
 from modlm.counts.spark import Cluster, tally_of_corpus, tally_of_texts
 from modlm.counts.spark.store import has_scheme
 from modlm.counts.tally import LocalTally, Tally
 from modlm.errors import ConfigError, VocabularyError
+from modlm.files import scratch_folder
 from modlm.text.corpus import Corpus
 from modlm.text.encoding import TextRules
 from modlm.text.reading import WordLimits

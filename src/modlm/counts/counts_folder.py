@@ -7,12 +7,12 @@ all files, and that the arrays are a trie in which no link can lead astray.
 from __future__ import annotations
 
 import os
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
-from modlm.arrays import Ids, even_ranges, in_parallel, threads
+from modlm.arrays import Ids
+from modlm.counts.checks import are_followers, are_suffixes
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts, Frequencies
 from modlm.counts.skip import SkipCounts, SkipTrie, check_positions
 from modlm.counts.trie import Trie
@@ -107,25 +107,18 @@ def _frequencies(folder: Folder, name: str, length: int) -> Frequencies:
 
 def check_structure(folder: Folder, counts: Counts) -> None:
     """That followers lie side by side in order, sorted by word, and that suffixes are one order down."""
-    from modlm.counts.check_kernels import check_followers, check_suffixes
-
     trie, start = counts.trie, len(counts.vocabulary)
     pairs = [("first", trie.first, trie.words)]
     if isinstance(counts, SkipCounts):
         pairs.append(("context_first", counts.trie.context_first, counts.trie.context_words))
     for name, first, words in pairs:
-        tasks = [partial(check_followers, first, words, start, *r) for r in even_ranges(len(first) - 1, 4 * threads())]
-        if first[0] != 1 or first[-1] != len(words) or not all(in_parallel(tasks)):
+        if not are_followers(first, words, start):
             raise folder.damaged(f"{name}.npy does not give every context a row of followers sorted by word")
         if not np.array_equal(words[1 : start + 2], np.arange(min(start + 1, len(words) - 1))):
             raise folder.damaged("its first nodes are not the words of the vocabulary")
     for order in range(1, counts.order + 1):
         low, high = (trie.levels[order - 1], trie.levels[order]) if order > 1 else (0, 1)
-        own = trie.nodes(order)
-        layer = counts.layer(order)
-        tasks = [
-            partial(check_suffixes, trie.suffix, own.start + a, own.start + b, low, high)
-            for a, b in even_ranges(own.stop - own.start, 4 * threads())
-        ]
-        if trie.first[layer.low] != own.start or trie.first[layer.high] != own.stop or not all(in_parallel(tasks)):
+        own, layer = trie.nodes(order), counts.layer(order)
+        fits = trie.first[layer.low] == own.start and trie.first[layer.high] == own.stop
+        if not fits or not are_suffixes(trie.suffix, own, low, high):
             raise folder.damaged(f"its n-grams of order {order} and their contexts or suffixes do not fit together")

@@ -12,9 +12,6 @@ asked to group and sort them.
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +21,7 @@ from modlm.counts.counts import Counts
 from modlm.counts.disk_runs import merged, packing, windows_of, write_run
 from modlm.counts.disk_trie import TrieWriter, forget
 from modlm.counts.memory import padded, sort_suffixes
-from modlm.files import output_error
+from modlm.files import scratch_folder
 from modlm.progress import progress
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import END
@@ -54,16 +51,6 @@ def count(
     block = block or max(LEAST_BLOCK, free // BYTES_PER_WORD)
     with scratch_folder(temporary) as folder:
         return _count(corpus, folder, order=order, edge=edge, block=block, free=free, workers=workers)
-
-
-@contextmanager
-def scratch_folder(temporary: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """A new folder that is removed when the block ends, however it ends."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="modlm-", dir=temporary) as name:
-            yield Path(name)
-    except OSError as error:
-        raise output_error(Path(temporary or tempfile.gettempdir()), error) from error
 
 
 def half_of_memory() -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from modlm.arrays import Ids, Ints
+from modlm.counts.checks import check_sound
 from modlm.counts.counts import MAX_ORDER, Counts, Frequencies, check_order, narrowed
 from modlm.counts.linking import link_suffixes
 from modlm.counts.skip import SkipCounts
@@ -132,6 +133,7 @@ def export_counts(counts: Counts, path: str | os.PathLike[str], *, overwrite: bo
     """Write all n-grams that occur, order by order, as `w1 … wn<TAB>count`; gzip if the name ends in .gz."""
     if isinstance(counts, SkipCounts) or counts.edge != "once":
         raise ConfigError('Count files hold n-grams with a single <s> at most. Count the text with edge = "once".')
+    check_sound(counts.trie)
     write_counts(Path(path), counts.vocabulary, _pieces(counts), overwrite=overwrite)
 
 

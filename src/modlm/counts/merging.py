@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from modlm.arrays import Ids, even_ranges, in_parallel, threads
+from modlm.counts.checks import check_sound
 from modlm.counts.counts import Counts, Frequencies, narrowed
 from modlm.counts.linking import link_suffixes
 from modlm.counts.skip import SkipCounts
@@ -45,6 +46,8 @@ def merge(parts: Sequence[Counts], *, workers: int | None = None) -> Counts:
     if not parts:
         raise ConfigError("There is nothing to merge. Give at least one set of counts.")
     _check_alike(parts)
+    for part in parts:
+        check_sound(part.trie)
     vocabulary = joined_vocabulary([part.vocabulary for part in parts])
     tries = [_in_vocabulary(part, vocabulary) for part in parts]
     while len(tries) > 1:

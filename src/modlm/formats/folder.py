@@ -1,10 +1,11 @@
 """Folders of ours on disk, readable without us: a manifest `<kind>.json`, arrays as `.npy`, texts as they are.
 
 The manifest says what the folder is (`format`, `version`), what it holds (`about`, as its kind defines it), and lists
-every file with its size and sha256, arrays with dtype and shape too. Folders are written aside and renamed. Opening
-maps the arrays and believes nothing: each name must stay inside the folder, each file must be there with the listed
-size, each array must have the listed header; `verify="full"` compares the sha256 of everything as well. Files may be
-links (caches keep them so), and files that are not listed are nobody's business.
+every file with its size and sha256, arrays with dtype and shape too; its own sha256 stands first. Folders are written
+aside and renamed. Opening maps the arrays and believes nothing: the manifest must be as it was written, each name must
+stay inside the folder, each file must be there with the listed size, each array must have the listed header;
+`verify="full"` compares the sha256 of everything as well. Files may be links (caches keep them so), and files that are
+not listed are nobody's business.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -32,7 +33,10 @@ Verify: TypeAlias = Literal["fast", "full"]
 
 T = TypeVar("T")
 ARRAY = ".npy"
-MANIFEST_BYTES = 1 << 26  # no manifest of ours comes near this
+MANIFEST_BYTES = 1 << 23  # no manifest of ours comes near this; as many brackets take a hundred times as much memory
+LONGEST_NAME = 1000
+ENTRIES = {"sha256", "format", "version", "about", "files"}
+SIGNED = re.compile(rb'\{\n "sha256": "([^"\n]*)",\n')
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 
 
@@ -45,6 +49,8 @@ class Folder:
     about: dict[str, Any]
     arrays: dict[str, AnyArray]
     texts: tuple[str, ...]
+    sums: dict[str, object] = field(default_factory=dict)
+    """The listed sha256 of each file."""
 
     def array(self, name: str, dtype: DTypeLike, *, length: int | None = None) -> AnyArray:
         """An array that must be one-dimensional, of this dtype and, when given, this length."""
@@ -62,6 +68,13 @@ class Folder:
         if name not in self.texts:
             raise self.damaged(f"the file {name} is missing")
         return self.path / name
+
+    def unchanged(self, name: str) -> Path:
+        """The same for a file that is about to be read whole: so its sum costs little, and is compared."""
+        path = self.file(name)
+        if (found := sha256(path)) != self.sums.get(name):
+            raise self.damaged(f"{name}: its contents have changed: its sha256 is now {found}")
+        return path
 
     def text(self, name: str) -> str:
         """A text file's contents."""
@@ -129,7 +142,13 @@ def write_folder(
         files = dict(sorted(in_parallel(tasks, workers=workers)))
         manifest = {"format": f"modlm {kind}", "version": version, "about": dict(about), "files": files}
         text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        (place / manifest_name(kind)).write_text(text, encoding="utf-8")
+        (place / manifest_name(kind)).write_bytes(_signed(text.encode()))
+
+
+def _signed(manifest: bytes) -> bytes:
+    """The manifest with a first entry that is the sum of all behind it."""
+    rest = manifest.removeprefix(b"{\n")
+    return b'{\n "sha256": "%s",\n' % hashlib.sha256(rest).hexdigest().encode() + rest
 
 
 def _write_array(place: Path, name: str, array: AnyArray) -> tuple[str, dict[str, Any]]:
@@ -169,7 +188,7 @@ def open_folder(
     if verify not in ("fast", "full"):
         raise ConfigError(f'verify must be "fast" or "full", but is {verify!r}.')
     place = Path(path)
-    about, files = _read_manifest(place, kind=kind, version=version)
+    about, files = _read_manifest(place, kind=kind, version=version, verify=verify)
     arrays = {
         name.removesuffix(ARRAY): _open_file(place, kind, name, record, _open_array)
         for name, record in files.items()
@@ -181,10 +200,12 @@ def open_folder(
     if verify == "full":
         check = [partial(_open_file, place, kind, name, record, _compare_sha256) for name, record in files.items()]
         in_parallel(check, workers=workers)
-    return Folder(place, kind, about, arrays, texts)
+    return Folder(place, kind, about, arrays, texts, {name: record.get("sha256") for name, record in files.items()})
 
 
-def _read_manifest(place: Path, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def _read_manifest(
+    place: Path, *, kind: str, version: int, verify: Verify
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     name = manifest_name(kind)
     if not place.exists():
         raise ModelFolderError(f"There is no folder {place}. Give the folder in which {name} lies.")
@@ -195,7 +216,9 @@ def _read_manifest(place: Path, *, kind: str, version: int) -> tuple[dict[str, A
     try:
         if (place / name).stat().st_size > MANIFEST_BYTES:
             raise ValueError("it is far too large")
-        manifest = json.loads((place / name).read_bytes())
+        data = (place / name).read_bytes()
+        manifest = json.loads(data)
+        _check_sum(data, manifest, verify)
     except (OSError, ValueError, RecursionError) as error:
         raise damaged(place, kind, f"{name} cannot be read ({error})") from error
     if not isinstance(manifest, dict) or manifest.get("format") != f"modlm {kind}":
@@ -208,15 +231,26 @@ def _read_manifest(place: Path, *, kind: str, version: int) -> tuple[dict[str, A
             f"{place} was made by a newer modlm: it has version {found} of the {kind} format, and this one reads up to "
             f"{version}. Update with: pip install --upgrade modlm"
         )
+    if odd := sorted(set(manifest) - ENTRIES):
+        raise damaged(place, kind, f"{name} has an entry {odd[0][:60]!r}, which this version does not know")
     about, files = manifest.get("about"), manifest.get("files")
     if not isinstance(about, dict) or not isinstance(files, dict):
         raise damaged(place, kind, f"{name} lacks 'about' or 'files'")
     for file, record in files.items():
-        if not FILE_NAME.fullmatch(file):
+        if len(file) > LONGEST_NAME or not FILE_NAME.fullmatch(file):
             raise damaged(place, kind, f"{name} lists a file {file[:200]!r}, which is no name inside the folder")
         if not isinstance(record, dict):
             raise damaged(place, kind, f"{name} does not say what {file} is")
     return about, files
+
+
+def _check_sum(data: bytes, manifest: object, verify: Verify) -> None:
+    """That nothing changed since we wrote it. Who edits a manifest on purpose leaves out its sum."""
+    signed = SIGNED.match(data)
+    if signed and hashlib.sha256(data[signed.end() :]).hexdigest().encode() != signed[1]:
+        raise ValueError("its contents have changed: they do not have the sha256 that its first line gives")
+    if verify == "full" and not signed and isinstance(manifest, dict) and "sha256" in manifest:
+        raise ValueError("it was edited, but its sha256 was left as it was")
 
 
 def _open_file(
@@ -232,7 +266,7 @@ def _open_file(
             raise ValueError(f"it has {size} bytes, but {manifest_name(kind)} lists {_shown(record.get('bytes'))}")
         return opened(path, record)
     except (OSError, ValueError) as error:
-        raise damaged(place, kind, f"{name}: {error}") from error
+        raise damaged(place, kind, f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _open_array(path: Path, record: dict[str, Any]) -> AnyArray:

@@ -113,6 +113,8 @@ def text_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[int, str]]:
             number, raw = lines.line, lines.take_line()
             if raw is None:
                 return
+            if not blank and not raw.strip():
+                continue
             try:
                 text = raw.decode()
             except UnicodeDecodeError as error:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from modlm.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, read_only, threads
+from modlm.counts.checks import check_sound
 from modlm.counts.counts import Counts
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import ROOT, Trie
@@ -160,9 +161,11 @@ class Compiled:
 
     @cached_property
     def trie(self) -> Trie:
-        """The n-grams alone, in arrays of their own."""
+        """The n-grams alone, in arrays of their own, walked through: a folder that was mapped may be damaged."""
         suffix = np.concatenate((self.nodes["suffix"][:-1], self.leaves["suffix"]))
-        return Trie(self.words, np.ascontiguousarray(self.nodes["first"]), suffix, self.levels)
+        trie = Trie(self.words, np.ascontiguousarray(self.nodes["first"]), suffix, self.levels)
+        check_sound(trie)
+        return trie
 
     @property
     def probs(self) -> AnyFloats:

@@ -114,7 +114,7 @@ def _tensors(folder: Folder, name: str, least: int) -> dict[str, Tensor]:
     if path.stat().st_size < 4 * least:
         raise folder.damaged(f"{name} is too small for the net that is described")
     try:
-        tensors: dict[str, Tensor] = load_file(path)
+        tensors: dict[str, Tensor] = load_file(folder.unchanged(name))
     except (SafetensorError, OSError, ValueError, KeyError, AttributeError) as error:
         raise folder.damaged(f"{name} cannot be read ({str(error)[:200]})") from error
     return tensors

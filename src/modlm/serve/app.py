@@ -214,7 +214,7 @@ def add_watching(router: APIRouter, service: Service) -> None:
     @router.get("/health", summary="Is it up?", responses=described(answers.HealthAnswer, 403))
     async def health() -> Response:
         """Needs no token."""
-        uptime = time.time() - service.metrics.started
+        uptime = time.monotonic() - service.metrics.begun
         return reply(orjson.dumps({"status": "ok", "version": modlm.__version__, "uptime": uptime}))
 
     text: Responses = {

@@ -114,6 +114,10 @@ class Gate:
 
     def __init__(self, app: App, *, access: Access, limits: Limits, metrics: Metrics) -> None:
         self.app, self.access, self.limits, self.metrics = app, access, limits, metrics
+        self.working = 0
+        """Requests that came whole and are being answered."""
+        self.arriving = 0
+        """Bytes of bodies that are not whole yet."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the events of the server's life, which pass."""
@@ -137,11 +141,14 @@ class Gate:
             headers: Headers = dict(scope["headers"])
             self.access.check(scope["path"], headers)
             if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
-                self._check_room()
                 receive = await self._with_body(scope, headers, receive)
-            async with asyncio.timeout(self.limits.timeout) as clock:
-                answer.on_start = lambda: clock.reschedule(None)
-                await self.app(scope, receive, answer.send)
+            self.working += 1
+            try:
+                async with asyncio.timeout(self.limits.timeout) as clock:
+                    answer.on_start = lambda: clock.reschedule(None)
+                    await self.app(scope, receive, answer.send)
+            finally:
+                self.working -= 1
         except RefusedError as refusal:
             await answer.refuse(refusal)
         except TimeoutError:
@@ -153,7 +160,9 @@ class Gate:
             await answer.refuse(RefusedError(500, "internal", INTERNAL))
 
     def _check_room(self) -> None:
-        if self.metrics.in_flight > self.limits.max_concurrent:
+        """Whether one more may be worked on; slow bodies take none of this room, but as much memory as if they did."""
+        most = self.limits.max_concurrent
+        if self.working >= most or self.arriving > most * self.limits.max_body:
             raise RefusedError(
                 503, "busy", f"{self.limits.max_concurrent} requests are in work already, and no more are taken at "
                 f"once. Try again in a second.", retry_after=1,
@@ -187,21 +196,27 @@ class Gate:
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         length = headers.get(b"content-length", b"0")
         too_long = length.isdigit() and int(length) > self.limits.max_body
-        pieces, size = list[bytes](), 0
+        pieces, size, kept = list[bytes](), 0, 0
         drain_until = time.monotonic() + DRAIN_SECONDS
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGoneError
-            piece: bytes = message.get("body", b"")
-            size += len(piece)
-            too_long = too_long or size > self.limits.max_body
-            if not too_long:
-                pieces.append(piece)
-            elif size > DRAINED * self.limits.max_body or time.monotonic() > drain_until:
-                break
-            if not message.get("more_body", False):
-                break
+        try:
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGoneError
+                piece: bytes = message.get("body", b"")
+                size += len(piece)
+                too_long = too_long or size > self.limits.max_body
+                if not too_long:
+                    pieces.append(piece)
+                    kept += len(piece)
+                    self.arriving += len(piece)
+                    self._check_room()
+                elif size > DRAINED * self.limits.max_body or time.monotonic() > drain_until:
+                    break
+                if not message.get("more_body", False):
+                    break
+        finally:
+            self.arriving -= kept
         if too_long:
             raise too_large(
                 "body_too_large",

@@ -25,6 +25,14 @@ class Limits:
     """Bytes of a request's body."""
     max_concurrent: int = 128
     """Requests in work or waiting; more are turned away with 503."""
+    max_connections: int = 1000
+    """Connections that are open; more are turned away with 503."""
+    max_header: int = 1 << 16
+    """Bytes of a request's headers."""
+    header_timeout: float = 10.0
+    """Seconds for the headers of a request, and that an answer may wait to be read."""
+    idle_timeout: float = 75.0
+    """Seconds that a connection is kept open between requests."""
     timeout: float = 30.0
     """Seconds until an answer begins, and that a stream of generated words may last."""
     grace: float = 10.0

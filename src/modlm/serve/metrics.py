@@ -35,6 +35,8 @@ class Metrics:
     """What happened since the server began."""
 
     started: float = field(default_factory=time.time)
+    begun: float = field(default_factory=time.monotonic)
+    """The same by a clock that never jumps."""
     in_flight: int = 0
     requests: defaultdict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))
     """By route and status."""

@@ -9,17 +9,18 @@ import math
 import signal
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
 from modlm.errors import ConfigError, ModlmError
+from modlm.serve.connections import guarded
 from modlm.serve.limits import Limits
 
 WAITING = 2048  # connections that may wait to be taken
-IDLE_SECONDS = 75  # that a connection is kept open between requests
-HEADER_BYTES = 1 << 16
+OTHER_FILES = 256  # that are open besides connections: models, pages, logs
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -84,20 +85,38 @@ class Server(uvicorn.Server):
         self.ended_by = sig
 
 
+def with_files_for(limits: Limits) -> Limits:
+    """The limits, after asking the system for as many open files as connections need; fewer if it gives fewer.
+
+    Those that are turned away need files too, for a moment: as many as may wait.
+    """
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return limits
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.max_connections + WAITING + OTHER_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return limits
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
+    return replace(limits, max_connections=max(1, min(limits.max_connections, allowed - WAITING - OTHER_FILES)))
+
+
 def run_server(app: FastAPI, listener: socket.socket, limits: Limits, *, on_ready: Callable[[], None]) -> int:
     """Serve until a signal comes; the signal. `on_ready` is called when requests are answered and signals heard."""
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what matters of it is said by us
     config = uvicorn.Config(
         app,
+        http=guarded(with_files_for(limits)),
         log_config=None,
         access_log=False,
         lifespan="on",
         ws="none",
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=IDLE_SECONDS,
+        timeout_keep_alive=math.ceil(limits.idle_timeout),
         timeout_graceful_shutdown=math.ceil(limits.grace),
-        h11_max_incomplete_event_size=HEADER_BYTES,
     )
     server = Server(config, on_ready)
     app.state.service.stopping = lambda: server.should_exit

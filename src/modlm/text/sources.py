@@ -30,6 +30,8 @@ PADDING = 8
 """Bytes that can be read behind a block, or a vocabulary's words, since the kernels load eight at a time."""
 
 STANDARD_INPUT = "-"
+LINE_BYTES = 1 << 30  # a longer line is no line: memory would be full before its end is found
+PACKED_LINE_BYTES = 1 << 27  # the same for what may be much smaller on disk
 PIECE_BYTES = 1 << 16  # taken from a packed file at a time
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SENTENCES = 4096  # sentences in memory turned into lines at a time
@@ -72,7 +74,14 @@ class Files:
         """The text of all files; a block never holds lines of two files."""
         for path in self.paths:
             with _opened(path) as stream:
+                before = _state(stream)
                 yield from _whole_lines(_reader(stream, _name(path)), _name(path), block_bytes)
+                if _state(stream) != before:
+                    raise InputError(
+                        "it was written to while it was read, so what was read of it is neither the old nor the new. "
+                        "Wait until it is finished, and begin again.",
+                        path=path,
+                    )
 
 
 class Sentences:
@@ -230,6 +239,9 @@ def _whole_lines(reader: _Reader, source: str, block_bytes: int) -> Iterator[Blo
     del rest[:offset]
     taken, first, ended = 0, True, False
     while not ended:
+        longest = PACKED_LINE_BYTES if isinstance(reader, _PackedReader) else LINE_BYTES
+        if len(rest) > longest:
+            raise InputError(f"a line is longer than {longest >> 20} MiB, so this is not a text.", path=source)
         limit = max(block_bytes, 2 * len(rest), 1)
         data = bytearray(limit + 1 + PADDING)
         data[: len(rest)] = rest
@@ -251,6 +263,15 @@ def _fill(reader: _Reader, data: bytearray, filled: int, limit: int) -> int:
         while filled < limit and (got := reader.readinto(view[filled:limit])):
             filled += got
     return filled
+
+
+def _state(stream: BinaryIO) -> tuple[int, int] | None:
+    """What changes when an ordinary file is written to; None for pipes and the like."""
+    try:
+        found = os.fstat(stream.fileno())
+    except (OSError, ValueError):  # not a file of the system, as when standard input was replaced
+        return None
+    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
 def _name(path: Path) -> str:

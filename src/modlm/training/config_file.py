@@ -21,6 +21,7 @@ from modlm.training.setting_values import checked, fields_of, parsed, toml_value
 Table = dict[str, Any]
 
 PRESETS = Path(__file__).with_name("presets")
+FILE_BYTES = 1 << 20  # no configuration comes near this
 COLUMN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 TAKEN = ("uniform", "unknown", "delta")  # columns that have these names already
 FILES = (
@@ -46,8 +47,16 @@ def read_table(path: str | Path) -> Table:
     """The table of a file; relative names in it become absolute, as seen from the folder of the file."""
     path = Path(path)
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        with path.open("rb") as stream:
+            data = stream.read(FILE_BYTES + 1)
+        if len(data) > FILE_BYTES:
+            raise ValueError(f"it has more than {FILE_BYTES:,} bytes")
+        table = tomllib.loads(data.decode())
+    except RecursionError:
+        raise ConfigError(
+            f"{path} has brackets inside brackets without end. Write lines such as: kind = 'hybrid'"
+        ) from None
+    except ValueError as error:  # not TOML, not UTF-8, or a number beyond all bounds
         raise ConfigError(f"{path} is not a TOML file: {error}. Write lines such as: kind = 'hybrid'") from None
     check_names(table, where=str(path))
     return located(table, path.absolute().parent)
@@ -154,16 +163,17 @@ def check_names(table: Table, *, where: str, path: str = "") -> None:
     known = tables()[re.sub(r"^columns\..+$", "columns.*", path)]
     for key, value in table.items():
         inner = f"{path}.{key}" if path else key
+        told = inner if len(inner) <= 80 else inner[:77] + "..."
         if path == "columns":
             _check_column_name(key, where)
         elif key not in known:
             place = f"in the table {path}" if path else "at the top"
             raise ConfigError(
-                f"{where}: there is no setting {inner}.{nearest(key, known)} Known {place}: {', '.join(known)}."
+                f"{where}: there is no setting {told}.{nearest(key, known)} Known {place}: {', '.join(known)}."
             )
         is_table = path == "columns" or key == "columns" or dataclasses.is_dataclass(known[key])
         if is_table and not isinstance(value, dict):
-            raise ConfigError(f"{where}: {inner} must be a table, [{inner}], but is {toml_value(value)}.")
+            raise ConfigError(f"{where}: {inner} must be a table, [{inner}], but is {toml_value(value)[:80]}.")
         if is_table:
             check_names(value, where=where, path=inner)
         else:
@@ -173,7 +183,7 @@ def check_names(table: Table, *, where: str, path: str = "") -> None:
 def _check_column_name(name: str, where: str) -> None:
     if not COLUMN_NAME.fullmatch(name) or name in TAKEN:
         raise ConfigError(
-            f"{where}: columns.{name} is no name for a block. Take letters, digits, _ and -, and none of "
+            f"{where}: columns.{name[:80]} is no name for a block. Take letters, digits, _ and -, and none of "
             f"{', '.join(TAKEN)}."
         )
 

@@ -27,6 +27,7 @@ from modlm.counts.engine import bytes_of
 from modlm.errors import ConfigError, InputError, ModelFolderError, OutputError
 from modlm.files import sha256
 from modlm.formats.folder import manifest_name
+from modlm.leftovers import sweep_folder
 from modlm.progress import short
 from modlm.text.corpus import Corpus
 from modlm.training.blocks import CountColumns, columns_of, count_columns
@@ -145,7 +146,11 @@ def _largest() -> int:
 
 
 def _keep_within(cache: Path, largest: int, *, spared: Path) -> None:
-    """Remove the entries used least recently until the rest fits; whoever has mapped them keeps them."""
+    """Remove what killed runs left, then the entries used least recently until the rest fits.
+
+    Whoever has mapped an entry keeps it.
+    """
+    sweep_folder(cache)
     entries = sorted((path for path in cache.iterdir() if not path.name.startswith(".")), key=_last_use)
     whole = _bytes_in(cache)
     for path in entries:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -73,21 +73,21 @@ def _train(
             check_settings(checkpoint.run, run_record(config), folder)
         check_run_folder(folder, resume=resume)
     prepared = prepare(config, processes)
-    if processes.leads:
-        open_run_folder(folder, config)  # now that nothing is wrong with the texts: a mistake leaves no folder behind
-    trainer = _trainer(config, folder, processes, prepared, checkpoint)
-    trainer.watch = watch or trainer.watch
-    if tensorboard and processes.leads:
-        trainer.tensorboard = TensorBoard(folder / "tensorboard")
-    reason = trainer.run()
-    if trainer.tensorboard is not None:
-        trainer.tensorboard.close()
-    result = _result(trainer, prepared, reason)
-    if processes.leads:
-        model = NeuralMixture(prepared.vocabulary, prepared.blocks(config), prepared.net.cpu())
-        save(model, folder / MODEL, card=card(result, config, prepared.fingerprints()), overwrite=True)
-        result.write()
-    return result
+    # Only now that nothing is wrong with the texts, so that a mistake leaves no folder behind.
+    with open_run_folder(folder, config, resume=resume) if processes.leads else nullcontext():
+        trainer = _trainer(config, folder, processes, prepared, checkpoint)
+        trainer.watch = watch or trainer.watch
+        if tensorboard and processes.leads:
+            trainer.tensorboard = TensorBoard(folder / "tensorboard")
+        reason = trainer.run()
+        if trainer.tensorboard is not None:
+            trainer.tensorboard.close()
+        result = _result(trainer, prepared, reason)
+        if processes.leads:
+            model = NeuralMixture(prepared.vocabulary, prepared.blocks(config), prepared.net.cpu())
+            save(model, folder / MODEL, card=card(result, config, prepared.fingerprints()), overwrite=True)
+            result.write()
+        return result
 
 
 def _trainer(

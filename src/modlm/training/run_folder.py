@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from modlm.errors import ConfigError, OutputError
-from modlm.files import new_file, output_error
+from modlm.files import new_file, only_writer, output_error
 from modlm.training.config import RunConfig
 from modlm.training.config_file import to_toml
 from modlm.training.journal import Line
@@ -83,14 +84,18 @@ def check_run_folder(folder: Path, *, resume: bool) -> None:
         raise OutputError(f"{folder} is not empty. Go on with the run in it with --resume, or choose another name.")
 
 
-def open_run_folder(folder: Path, config: RunConfig) -> None:
-    """Make the folder and write its `config.toml`."""
+@contextmanager
+def open_run_folder(folder: Path, config: RunConfig, *, resume: bool) -> Iterator[None]:
+    """Make the folder, ours alone while the block runs, and write its `config.toml`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise output_error(folder, error) from error
-    with new_file(folder / CONFIG) as path:
-        path.write_text(to_toml(config), encoding="utf-8")
+    with only_writer(folder):
+        check_run_folder(folder, resume=resume)  # again: another process may have been faster
+        with new_file(folder / CONFIG) as path:
+            path.write_text(to_toml(config), encoding="utf-8")
+        yield
 
 
 def run_record(config: RunConfig, fingerprints: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def checked(value: object, kind: Any, *, path: str) -> Any:
     check = CHECKS[kind]
     try:
         return check(value)
-    except TypeError:
+    except (TypeError, OverflowError):
         raise ConfigError(f"{path} must be {RULES[kind]}, but is {_shown(value)}.") from None
 
 
@@ -119,7 +119,7 @@ def _toml(text: str) -> object:
     """The TOML value, or the text itself if it is none: the check that follows names it."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # not TOML, a number beyond all bounds, brackets without end
         return _Unparsed(text)
 
 
@@ -131,7 +131,8 @@ class _Unparsed:
 
 
 def _shown(value: object) -> str:
-    return repr(value.text) if isinstance(value, _Unparsed) else toml_value(value)
+    shown = repr(value.text) if isinstance(value, _Unparsed) else toml_value(value)
+    return shown if len(shown) <= 80 else shown[:77] + "..."
 
 
 # ---- to TOML ---------------------------------------------------------------------------------------------------------

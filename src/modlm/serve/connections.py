@@ -1,0 +1,158 @@
+"""Connections, guarded before there is a request: how many, how long each may take, and how large headers may be.
+
+Uvicorn's own protocol reads requests; around it a clock runs whenever the client is to do something (send its headers,
+send the rest of a body that nobody waits for, read its answer), and ends a connection on which that takes too long.
+Bodies that somebody waits for have their own clock in `gate`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from modlm.serve.limits import Limits
+from modlm.serve.refusals import RefusedError
+
+REASONS = {
+    400: "Bad Request",
+    408: "Request Timeout",
+    431: "Request Header Fields Too Large",
+    503: "Service Unavailable",
+}
+
+
+class Clock:
+    """Rings once, so many seconds after it was started last, unless it is stopped before."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        self.loop, self.seconds = loop, seconds
+        self.handle: asyncio.TimerHandle | None = None
+
+    def start(self, ring: Callable[[], None]) -> None:
+        """Begin anew."""
+        self.stop()
+        self.handle = self.loop.call_later(self.seconds, ring)
+
+    def stop(self) -> None:
+        """It does not ring any more."""
+        if self.handle is not None:
+            self.handle.cancel()
+            self.handle = None
+
+
+class GuardedConnection(HttpToolsProtocol):
+    """One connection within the limits; `guarded` gives the class for certain limits."""
+
+    limits = Limits()
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.sending = Clock(self.loop, self.limits.header_timeout)
+        """Runs while the client is to send something that nobody waits for."""
+        self.reading = Clock(self.loop, self.limits.header_timeout)
+        """Runs while the client is to read."""
+        self.head = 0
+        """Bytes of headers so far; -1 while none are awaited."""
+        self.whole = True
+        """Whether the last request's body has come."""
+
+    # ---- ends ----------------------------------------------------------------------------------------------------
+
+    def _end(self) -> None:
+        """Close; and if what was sent is not read in time, drop it."""
+        self.transport.close()
+        self.reading.start(self.transport.abort)
+
+    def _refuse(self, status: int, code: str, message: str, *, retry_after: int = 0) -> None:
+        refusal = RefusedError(status, code, message, retry_after=retry_after)
+        body = orjson.dumps(refusal.body)
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
+        lines = [f"HTTP/1.1 {status} {REASONS[status]}"]
+        lines += [f"{name}: {value}" for name, value in (headers | refusal.headers).items()]
+        self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
+        self._end()
+
+    def send_400_response(self, msg: str) -> None:
+        """What came cannot be read."""
+        self._refuse(400, "invalid_http", "This is not a valid HTTP request.")
+
+    def _too_slow(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.sending.start(self._too_slow)  # the answer before comes first
+        elif self.head:
+            seconds = f"{self.limits.header_timeout:g} seconds"
+            self._refuse(408, "slow_request", f"The headers did not arrive within {seconds}. Send them faster.")
+        else:
+            self._end()  # it never said anything
+
+    # ---- what happens on a connection ----------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """One more, if there is room."""
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.max_connections:
+            self.connections.discard(self)
+            self._refuse(503, "busy", "Too many connections are open. Try again in a second.", retry_after=1)
+        else:
+            self.sending.start(self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is over."""
+        self.sending.stop()
+        self.reading.stop()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Something from the client."""
+        if self.transport.is_closing():
+            return
+        if self.head == 0 and self.sending.handle is None:  # the first bytes of one more request
+            self.sending.start(self._too_slow)
+        if self.head >= 0:
+            self.head += len(data)
+        super().data_received(data)
+        if self.head > self.limits.max_header and not self.transport.is_closing():
+            limit = f"{self.limits.max_header:,} bytes"
+            self._refuse(431, "headers_too_large", f"The headers have more than {limit}, which is the limit here.")
+
+    def on_headers_complete(self) -> None:
+        """The headers are here; what follows is the body."""
+        self.head, self.whole = -1, False
+        self.sending.stop()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The body is here; what follows are headers again."""
+        super().on_message_complete()
+        self.head, self.whole = 0, True
+        self.sending.stop()
+
+    def on_response_complete(self) -> None:
+        """Answered; a body that is still coming, and that nobody wants, gets as long as headers do."""
+        super().on_response_complete()
+        if not self.whole and not self.transport.is_closing():
+            self.sending.start(self._end)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Idle for too long."""
+        if not self.transport.is_closing():
+            self._end()
+
+    def pause_writing(self) -> None:
+        """The client does not read its answer as fast as it comes; when it stops reading, so do we."""
+        super().pause_writing()
+        self.reading.start(self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It reads on."""
+        super().resume_writing()
+        self.reading.stop()
+
+
+def guarded(limits: Limits) -> type[GuardedConnection]:
+    """The protocol of a server with these limits."""
+    return type("GuardedConnection", (GuardedConnection,), {"limits": limits})

@@ -1,0 +1,121 @@
+"""Connections that stand still, say too much or are too many, at a server that is a process of its own."""
+
+from __future__ import annotations
+
+import json
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+pytest.importorskip("httpx2", reason="httpx2, which asks the server, is not installed")
+
+from modlm.serve.limits import Limits
+from modlm.serve.running import OTHER_FILES, WAITING, with_files_for
+from serve.test_process import LONG, model, post, server
+
+__all__ = ["model"]  # a fixture
+LIMITS = ("--header-timeout", "0.4", "--idle-timeout", "1", "--timeout", "0.6", "--max-connections", "6")
+
+
+@pytest.fixture(scope="module")
+def address(model: Path) -> Iterator[str]:
+    with server(model, *LIMITS) as (_, found):
+        yield found
+
+
+@contextmanager
+def connection(address: str) -> Iterator[socket.socket]:
+    host, port = address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=LONG) as found:
+        yield found
+
+
+def answer(found: socket.socket) -> tuple[int, dict[str, Any]]:
+    """Status and JSON of an answer on a connection that the server closes behind it."""
+    data = b"".join(iter(lambda: found.recv(1 << 16), b""))
+    head, _, body = data.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)
+
+
+def test_a_connection_that_says_nothing_is_closed(address: str) -> None:
+    with connection(address) as silent:
+        assert silent.recv(1) == b""
+
+
+def test_headers_that_come_too_slowly_are_refused(address: str) -> None:
+    with connection(address) as slow:
+        slow.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n")
+        status, told = answer(slow)
+    assert (status, told["error"]["code"]) == (408, "slow_request")
+
+
+def test_a_second_request_has_no_more_time_than_the_first(address: str) -> None:
+    with connection(address) as slow:
+        slow.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert slow.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        slow.sendall(b"GET /hea")
+        assert answer(slow)[0] == 408
+
+
+def test_a_connection_that_stays_idle_is_closed(address: str) -> None:
+    with connection(address) as idle:
+        idle.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b'"ok"' in idle.recv(1 << 16)
+        assert idle.recv(1) == b""
+
+
+def test_headers_beyond_the_limit_are_refused(address: str) -> None:
+    with connection(address) as large:
+        large.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Large: " + b"x" * Limits().max_header)
+        status, told = answer(large)
+    assert (status, told["error"]["code"]) == (431, "headers_too_large")
+    assert "65,536 bytes" in told["error"]["message"]
+
+
+def test_what_is_not_http_is_told_in_the_form_of_all_refusals(address: str) -> None:
+    with connection(address) as odd:
+        odd.sendall(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n")
+        status, told = answer(odd)
+    assert (status, told["error"]["code"]) == (400, "invalid_http")
+
+
+def test_a_body_that_nobody_waits_for_does_not_hold_the_connection(address: str) -> None:
+    with connection(address) as slow:
+        slow.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nx")
+        assert slow.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        assert slow.recv(1) == b""
+
+
+def test_more_connections_than_allowed_are_turned_away_and_the_others_stay(address: str) -> None:
+    kept = [socket.create_connection(address.removeprefix("http://").split(":"), timeout=LONG) for _ in range(6)]  # type: ignore[arg-type]
+    try:
+        with connection(address) as late:
+            status, told = answer(late)
+        assert (status, told["error"]["code"]) == (503, "busy")
+        kept[0].sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert kept[0].recv(1 << 16).startswith(b"HTTP/1.1 200")
+    finally:
+        for one in kept:
+            one.close()
+    assert post(address, "/score", text="a")
+
+
+def test_slow_bodies_take_no_room_from_others(model: Path) -> None:
+    with server(model, "--max-concurrent", "1") as (_, address), connection(address) as slow:
+        slow.sendall(b"POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+        assert post(address, "/score", text="a")
+
+
+def test_the_system_is_asked_for_as_many_files_as_connections_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[tuple[int, int]]()
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (1024, 4096))
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: asked.append(limits))
+    assert with_files_for(Limits(max_connections=10)).max_connections == 10
+    assert with_files_for(Limits(max_connections=5000)).max_connections == 4096 - WAITING - OTHER_FILES
+    assert asked == [(10 + WAITING + OTHER_FILES, 4096), (4096, 4096)]
