@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modlm.counts.disk import scratch_folder
 from modlm.counts.spark.watching import watched
 from modlm.errors import EngineError
+from modlm.files import scratch_folder
 
 if TYPE_CHECKING:
     import pyarrow
