@@ -153,6 +153,17 @@ class Processes:
 
     # ---- the end ----------------------------------------------------------------------------------------------------
 
+    def part(self) -> None:
+        """The last word of a run that went well: the first process, which may hold the board, goes last."""
+        if self.board is None:
+            return
+        with self._answered():
+            if not self.leads:
+                self.board.put(f"left/{self.rank}", "")
+                return
+            for rank in range(1, self.world):
+                self.board.read(f"left/{rank}", teller=rank)
+
     @contextmanager
     def failing_together(self) -> Iterator[None]:
         """An error in the block ends all processes. The first to fail keeps its error, those that follow are silent."""

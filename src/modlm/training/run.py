@@ -87,6 +87,7 @@ def _train(
             model = NeuralMixture(prepared.vocabulary, prepared.blocks(config), prepared.net.cpu())
             save(model, folder / MODEL, card=card(result, config, prepared.fingerprints()), overwrite=True)
             result.write()
+        processes.part()
         return result
 
 
