@@ -294,15 +294,12 @@ def try_bombs(tries: int) -> Outcome:
         top = Path(name)
         (top / "text").write_text("a b\nb c\n")
         count_text(top / "text", order=2)  # compiles
-        done = 0
-        for what, data in bombs().items():
-            path = top / "bomb"
-            path.write_bytes(data)
-            outcome.figures["largest_file_KB"] = max(outcome.figures.get("largest_file_KB", 0), len(data) // 1000)
-            for how, read in READERS.items():
-                if done < tries:
-                    try_one(outcome, f"{what} {how}", partial(read, path), top / "said")
-                done += 1
+        made = bombs()
+        outcome.figures["largest_file_KB"] = max(len(data) for data in made.values()) // 1000
+        every = [(what, how) for how in READERS for what in made]
+        for what, how in every[:tries]:
+            (top / "bomb").write_bytes(made[what])
+            try_one(outcome, f"{what} {how}", partial(READERS[how], top / "bomb"), top / "said")
     return outcome
 
 
