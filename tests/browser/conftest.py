@@ -1,5 +1,7 @@
 """A real browser and a real server with tiny models, for the tests of the explorer.
 
+All of it ends with each file of tests: Playwright keeps an event loop, beside which no other test could run one.
+
 Needs Playwright for Python and a Chromium (of the system, or the one that MODLM_CHROMIUM names); skips without either.
 """
 
@@ -18,7 +20,7 @@ from modlm.model.ngram_lm import NgramLM
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
     path = os.environ.get("MODLM_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUMS)), None)
@@ -30,7 +32,7 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def served(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with two n-gram models and two runs, one of them not finished."""
     for package in ("fastapi", "uvicorn"):
@@ -45,7 +47,7 @@ def served(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     served.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def context(browser: Any) -> Iterator[Any]:
     """What tabs share: a cache, so that the page loads faster from the second time on."""
     context = new_context(browser)

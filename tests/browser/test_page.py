@@ -12,6 +12,8 @@ import pytest
 import modlm
 from browser.exploring import Explorer, Served
 
+pytestmark = pytest.mark.xdist_group("browser page")  # one browser and one server for all of them
+
 PAGE = Path(modlm.__file__).parent / "serve" / "page"
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from browser.exploring import Explorer, Served, long_text
 
+pytestmark = pytest.mark.xdist_group("browser text")  # one browser and one server for all of them
+
 TEXT = "the cat sat on the mat\nthe dog quacked"
 
 

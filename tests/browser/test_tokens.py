@@ -15,6 +15,8 @@ from modlm.model.ngram_lm import NgramLM
 from modlm.text.tokens import TokenVocabulary
 from small_tokenizers import SENTENCES, byte_level
 
+pytestmark = pytest.mark.xdist_group("browser tokens")  # one browser and one server for all of them
+
 TOKENS = 262  # most are single letters
 LINE = "the  company said naïve 😀 shares"
 

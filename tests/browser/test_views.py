@@ -11,6 +11,8 @@ import pytest
 from browser.exploring import Explorer, Served, add_line
 from modlm.model.ngram_lm import NgramLM
 
+pytestmark = pytest.mark.xdist_group("browser views")  # one browser and one server for all of them
+
 
 def next_words(explorer: Explorer) -> Any:
     return explorer.page.get_by_role("list", name="Next words of the mixture").get_by_role("button")

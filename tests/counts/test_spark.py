@@ -234,7 +234,7 @@ def test_an_interruption_leaves_nothing(session: SparkSession, tmp_path: Path, m
 
     def interrupted(self: Store, name: str, *args: object, **options: object) -> None:
         if name == "windows":
-            assert any(tmp_path.glob("modlm-*"))
+            assert any(tmp_path.glob("*modlm*"))
             raise KeyboardInterrupt
         write(self, name, *args, **options)  # type: ignore[arg-type]
 

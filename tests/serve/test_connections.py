@@ -43,6 +43,18 @@ def answer(found: socket.socket) -> tuple[int, dict[str, Any]]:
     return int(head.split()[1]), json.loads(body)
 
 
+def one_answer(found: socket.socket) -> bytes:
+    """One whole answer, which may come in pieces, on a connection that stays open."""
+    data = b""
+    for piece in iter(lambda: found.recv(1 << 16), b""):
+        data += piece
+        head, ended, body = data.partition(b"\r\n\r\n")
+        length = int(head.partition(b"content-length: ")[2].split()[0]) if ended else len(data) + 1
+        if len(body) >= length:
+            break
+    return data
+
+
 def test_a_connection_that_says_nothing_is_closed(address: str) -> None:
     with connection(address) as silent:
         assert silent.recv(1) == b""
@@ -58,7 +70,7 @@ def test_headers_that_come_too_slowly_are_refused(address: str) -> None:
 def test_a_second_request_has_no_more_time_than_the_first(address: str) -> None:
     with connection(address) as slow:
         slow.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert slow.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        assert one_answer(slow).startswith(b"HTTP/1.1 200")
         slow.sendall(b"GET /hea")
         assert answer(slow)[0] == 408
 
@@ -66,7 +78,7 @@ def test_a_second_request_has_no_more_time_than_the_first(address: str) -> None:
 def test_a_connection_that_stays_idle_is_closed(address: str) -> None:
     with connection(address) as idle:
         idle.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert b'"ok"' in idle.recv(1 << 16)
+        assert b'"ok"' in one_answer(idle)
         assert idle.recv(1) == b""
 
 
@@ -88,7 +100,7 @@ def test_what_is_not_http_is_told_in_the_form_of_all_refusals(address: str) -> N
 def test_a_body_that_nobody_waits_for_does_not_hold_the_connection(address: str) -> None:
     with connection(address) as slow:
         slow.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nx")
-        assert slow.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        assert one_answer(slow).startswith(b"HTTP/1.1 200")
         assert slow.recv(1) == b""
 
 
