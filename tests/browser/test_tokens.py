@@ -77,7 +77,7 @@ def test_why_lets_choose_among_the_tokens_of_a_word(explorer: Explorer) -> None:
     explorer.scored("shares")
     explorer.click("naïve")
     choice = explorer.page.get_by_role("group", name="Tokens of the word")
-    choice.wait_for()
+    choice.get_by_role("button", name="v", exact=True).wait_for()  # no longer the word that the cursor was in
     first = explorer.page.locator(".word-name").inner_text()
     choice.get_by_role("button").last.click()
     explorer.page.wait_for_function("(old) => document.querySelector('.word-name').textContent !== old", arg=first)
