@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from modlm.cli.options import EncodingErrors, Force, Json, Threads, TokenizerOption, several
+from modlm.cli.options import (
+    EncodingErrors,
+    Force,
+    Json,
+    MaxWords,
+    MinCount,
+    Threads,
+    TokenizerOption,
+    VocabOption,
+    several,
+)
 
 
 def count(
@@ -30,16 +40,10 @@ def count(
             "--edge", metavar="once|repeat", help="One <s> a sentence (as KenLM), or order - 1 (as the paper)."
         ),
     ] = "once",
-    vocab: Annotated[
-        Path | None, typer.Option("--vocab", metavar="FILE", help="Words to know, one a line; all others are unknown.")
-    ] = None,
+    vocab: VocabOption = None,
     tokenizer: TokenizerOption = None,
-    max_words: Annotated[
-        int | None, typer.Option("--max-words", min=1, metavar="N", help="Know only the N most frequent words.")
-    ] = None,
-    min_count: Annotated[
-        int, typer.Option("--min-count", min=1, metavar="N", help="Know only words that occur at least N times.")
-    ] = 1,
+    max_words: MaxWords = None,
+    min_count: MinCount = 1,
     positions: Annotated[
         str,
         typer.Option(

@@ -28,6 +28,15 @@ Threads = Annotated[
         "--threads", min=1, metavar="N", callback=_set_threads, help="How many threads to use.  [default: all cores]"
     ),
 ]
+VocabOption = Annotated[
+    Path | None, typer.Option("--vocab", metavar="FILE", help="Words to know, one a line; all others are unknown.")
+]
+MaxWords = Annotated[
+    int | None, typer.Option("--max-words", min=1, metavar="N", help="Know only the N most frequent words.")
+]
+MinCount = Annotated[
+    int, typer.Option("--min-count", min=1, metavar="N", help="Know only words that occur at least N times.")
+]
 TokenizerOption = Annotated[
     Path | None,
     typer.Option(

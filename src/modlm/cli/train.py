@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import Json, Threads, TokenizerOption
+from modlm.cli.options import Json, MaxWords, Threads, TokenizerOption, VocabOption
 
 
 def train(
@@ -47,13 +47,9 @@ def train(
         str | None,
         typer.Option("--smoothing", metavar="NAME", help="Of the n-gram columns.  [default: modified-kneser-ney]"),
     ] = None,
-    vocab: Annotated[
-        Path | None, typer.Option("--vocab", metavar="FILE", help="Words to know, one a line; all others are unknown.")
-    ] = None,
+    vocab: VocabOption = None,
     tokenizer: TokenizerOption = None,
-    max_words: Annotated[
-        int | None, typer.Option("--max-words", min=1, metavar="N", help="Know only the N most frequent words.")
-    ] = None,
+    max_words: MaxWords = None,
     min_count: Annotated[
         int | None, typer.Option("--min-count", min=1, metavar="N", help="Know only words seen at least N times.")
     ] = None,
