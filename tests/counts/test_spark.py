@@ -254,6 +254,7 @@ def test_an_interruption_leaves_nothing(session: SparkSession, tmp_path: Path, m
         ("text.txt", gzip.compress(b"a\n"), "ending .gz"),
         ("-", None, "not standard input"),
     ],
+    ids=["absent", "empty", "hidden", "xz", "gzip without its ending", "standard input"],  # gzip bytes tell the time
 )
 def test_texts_that_spark_cannot_read(
     session: SparkSession, tmp_path: Path, name: str, content: bytes | None, rule: str
