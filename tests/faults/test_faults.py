@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,8 @@ from tests.faults.__main__ import PAGE, RECORDS, ROOT, table
 from modlm.errors import require
 
 ROWS = [
-    *("kill-count-memory kill-count-disk kill-save kill-convert kill-convert-folder kill-prune kill-train".split()),
+    *("kill-count-memory kill-count-disk kill-count-spark kill-save".split()),
+    *("kill-convert kill-convert-folder kill-prune kill-train".split()),
     *("disk-full read-only permission changed-text clock two-writers".split()),
     *("damage-ngram damage-mixture damage-hybrid damage-counts hostile-folders bombs".split()),
     *("fuzz-arpa fuzz-counts fuzz-nbest fuzz-config fuzz-vocabulary".split()),
@@ -28,6 +30,10 @@ ROWS = [
 def test_nothing_is_lost(row: str) -> None:
     for package in ("torch", "fastapi"):
         require(package, extra="neural,serve", purpose="Trying faults")
+    if "spark" in row:
+        pytest.importorskip("pyspark", reason="needs the extra spark")
+        if shutil.which("java") is None:
+            pytest.skip("needs Java")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT, ROOT / "tests")))}
     command = [sys.executable, "-m", "tests.faults", row]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

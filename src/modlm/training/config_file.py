@@ -8,9 +8,10 @@ are relative to the folder of the file; in the table, and so in the `config.toml
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -124,15 +125,20 @@ def _pattern(path: str) -> str:
 # ---- names and types -------------------------------------------------------------------------------------------------
 
 
-def tables(path: str = "", config: type[Any] = RunConfig) -> dict[str, dict[str, Any]]:
+@functools.cache
+def tables() -> Mapping[str, Mapping[str, Any]]:
     """Every table of settings by its path (`columns.*` for the count blocks), with names and types."""
+    return _tables("", RunConfig)
+
+
+def _tables(path: str, config: type[Any]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {path: fields_of(config)}
     for name, kind in fields_of(config).items():
         inner = f"{path}.{name}" if path else name
         if dataclasses.is_dataclass(kind):
-            found |= tables(inner, kind)  # type: ignore[arg-type]  # a class, never an instance
+            found |= _tables(inner, kind)  # type: ignore[arg-type]  # a class, never an instance
         elif name == "columns":
-            found |= {inner: {}} | tables(f"{inner}.*", ColumnsConfig)
+            found |= {inner: {}} | _tables(f"{inner}.*", ColumnsConfig)
     return found
 
 
