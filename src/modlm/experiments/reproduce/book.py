@@ -23,7 +23,7 @@ from modlm.experiments.reproduce.entries import (
     record,
 )
 from modlm.nets.config import one_of
-from modlm.training.config_file import Table, preset_names
+from modlm.training.config_file import Table, merged, preset_names
 
 FOLDER = "recipes/neubig2016"
 CORPORA, RUNS, PUBLISHED, RESULTS = "corpora.toml", "runs.toml", "published.toml", "results"
@@ -70,9 +70,10 @@ class Book:
         one_of("--scale", scale, SCALES)
         folder = Path(folder)
         corpora, texts = _texts(_read(folder / CORPORA), scale)
+        tables = _read(folder / RUNS)
         runs = {
-            name: record(RunEntry, {"name": name, **at_scale(table, scale)}, where=f"{RUNS}: {name}")
-            for name, table in _read(folder / RUNS).items()
+            name: record(RunEntry, {"name": name, **at_scale(_like(tables, name), scale)}, where=f"{RUNS}: {name}")
+            for name in tables
         }
         recipes = {path.stem: _recipe(path) for path in _recipe_files(folder)}
         published = _read(folder / PUBLISHED)
@@ -178,6 +179,17 @@ def _read(path: Path) -> Table:
         raise InputError("there is no such file, and a folder of recipes has one.", path=path) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not a TOML file: {error}.") from None
+
+
+def _like(tables: Table, name: str) -> Table:
+    """A run with its settings laid over those of the run that it is like."""
+    table: Table = tables[name]
+    model = table.get("like")
+    if model is None:
+        return table
+    _known(model, tables, f"{RUNS}: {name}.like")
+    shared = {"settings": tables[model].get("settings", {})}
+    return merged(shared, {key: value for key, value in table.items() if key != "like"})
 
 
 def _texts(table: Table, scale: str) -> tuple[dict[str, CorpusEntry], dict[str, TextEntry]]:

@@ -113,7 +113,10 @@ class Results:
         named = [name for name in (run.text, *run.columns.values()) if name in book.texts]
         table: Table = merged(find_table(run.preset), run.settings) if run.preset else run.settings
         if not limits:
-            schedule = {key: value for key, value in table.get("schedule", {}).items() if key not in LIMITS}
+            # A learning rate that falls to the end of the run depends on where that is.
+            falls = table.get("optimiser", {}).get("schedule") == "cosine"
+            free = tuple(limit for limit in LIMITS if not (falls and limit == "epochs"))
+            schedule = {key: value for key, value in table.get("schedule", {}).items() if key not in free}
             table = {**table, "schedule": schedule}
         return {
             "kind": run.kind,
