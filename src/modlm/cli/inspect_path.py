@@ -57,9 +57,9 @@ def describe_model(path: Path, verify: bool) -> About:
     place = path if (path / "model.json").is_file() else path / "model"
     model = load(place, verify="full" if verify else "fast")
     about: About = {"bytes": folder_bytes(place), **_vocabulary(model.vocabulary)}
-    counts = getattr(model, "counts", None)
-    if counts is not None:
-        about |= {"edge": counts.edge, "sentences": counts.sentences}
+    counts = _manifest(place / "model.json")["about"].get("counts")  # a model would read all of its counts to tell
+    if isinstance(counts, dict):
+        about |= {name: counts[name] for name in ("edge", "sentences")}
     return about | model.described() | {"files": _files(place / "model.json")}
 
 
@@ -147,9 +147,17 @@ def _vocabulary(vocabulary: Vocabulary) -> About:
     return {"words": len(vocabulary), **units, **vocabulary.fingerprints()}
 
 
+def _manifest(path: Path) -> dict[str, Any]:
+    """What `load` has checked already."""
+    manifest: dict[str, Any] = json_module.loads(path.read_bytes())
+    return manifest
+
+
 def _files(manifest: Path) -> dict[str, Any]:
-    files: dict[str, Any] = json_module.loads(manifest.read_bytes())["files"]
-    return {name: {"bytes": record["bytes"], "sha256": record["sha256"]} for name, record in files.items()}
+    return {
+        name: {"bytes": record["bytes"], "sha256": record["sha256"]}
+        for name, record in _manifest(manifest)["files"].items()
+    }
 
 
 def _print_about(about: About) -> None:
