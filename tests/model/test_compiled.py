@@ -58,23 +58,39 @@ def test_scoring_a_random_text_is_advancing_through_it(
 
 
 @settings(max_examples=40)
-@given(text=TEXT_LISTS, sentences=TEXT_LISTS, order=st.integers(1, 6), edge=st.sampled_from(EDGES))
-def test_a_resident_model_gives_the_same_numbers(text: list[str], sentences: list[str], order: int, edge: str) -> None:
-    model = model_of(text, order=order, edge=edge)
+@given(
+    text=TEXT_LISTS,
+    sentences=TEXT_LISTS,
+    order=st.integers(1, 6),
+    edge=st.sampled_from(EDGES),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_a_resident_model_gives_the_same_numbers(
+    text: list[str], sentences: list[str], order: int, edge: str, dtype: type[np.floating]
+) -> None:
+    model = model_of(text, order=order, edge=edge, dtype=dtype)
     resident = model.resident()
     assert resident.compiled.index is not None
     ids = flat_ids(model, sentences)
     assert np.array_equal(resident.word_probs(ids), model.word_probs(ids))
 
 
-def test_an_index_finds_every_ngram_where_it_is_and_nothing_else() -> None:
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_index_finds_every_ngram_where_it_is_and_nothing_else(dtype: type[np.floating]) -> None:
     """Random numbers for words fill the table unevenly, so that n-grams stand in one another's slots."""
     rng = np.random.default_rng(5)
-    model = model_of([" ".join(f"w{n}" for n in rng.zipf(1.2, 12) % 3000) for _ in range(4000)], order=3)
+    model = model_of(
+        [" ".join(f"w{n}" for n in rng.zipf(1.2, 12) % 3000) for _ in range(4000)], order=3, dtype=np.float32
+    )
     ids = rng.zipf(1.2, 60_000).astype(np.uint32) % (len(model.vocabulary) + 1)
     ids[0] = len(model.vocabulary)
     index = model.resident().compiled.index
-    assert index is not None and np.count_nonzero(index.slots) == sum(model.compiled.sizes[1:])
+    assert index is not None
+    table, reals, *_ = index.arrays
+    keys = table.reshape(len(reals) // 16, -1)[:, :4]
+    assert np.count_nonzero(keys) == sum(model.compiled.sizes[1:])
+    full, passed = keys.all(1), np.signbit(reals.reshape(-1, 16)[:, 32 // reals.itemsize])
+    assert passed.any() and not (passed & ~full).any() and (full & ~passed).any()
     assert np.array_equal(model.resident().word_probs(ids), model.word_probs(ids))
 
 

@@ -191,8 +191,7 @@ class Compiled:
         lanes = int(np.clip(len(ids) // parts // LANE, 1, LANES if self.index is None else INDEXED_LANES))
         cuts = self._cuts(ids, parts * lanes)
         tasks = [
-            partial(walk, ids, self.vocab_size, self.start, cuts[at : at + lanes + 1], out)
-            for at in range(0, parts * lanes, lanes)
+            partial(walk, ids, self.vocab_size, cuts[at : at + lanes + 1], out) for at in range(0, parts * lanes, lanes)
         ]
         in_parallel(tasks, workers=workers)
         return out
@@ -202,10 +201,10 @@ class Compiled:
         if self.index is not None:
             from modlm.model.index_kernels import score_indexed
 
-            return partial(score_indexed, *self.arrays, self.index.slots, self.index.shift)
+            return partial(score_indexed, *self.index.arrays, self.order.bit_length())
         from modlm.model.compiled_kernels import score_text
 
-        return partial(score_text, *self.arrays)
+        return partial(score_text, *self.arrays, self.start)
 
     def _cuts(self, ids: Ids, pieces: int) -> Ints:
         """Where to cut a text into pieces of whole sentences, of about the same length; some may be empty."""

@@ -113,7 +113,7 @@ def longest(words: Ids, nodes: Records, context: np.uint64, word: np.uint32) -> 
 
 @kernel
 def score_text(
-    words: Ids, nodes: Records, leaves: Records, ids: Ids, start: int, start_state: int, lanes: Ints, out: Floats
+    words: Ids, nodes: Records, leaves: Records, start_state: int, ids: Ids, start: int, lanes: Ints, out: Floats
 ) -> None:  # fmt: skip
     """P of every word of a text, 1 at each `<s>`; the stretches between `lanes` are walked side by side.
 

@@ -15,7 +15,8 @@ CONTEXTS = ("sentence", "document")
 def one_of(path: str, value: str, known: tuple[str, ...]) -> None:
     """An error that names the setting, the value and the nearest right one."""
     if value not in known:
-        raise ConfigError(f"{path} is {value!r}, which is unknown.{nearest(value, known)} Known: {', '.join(known)}.")
+        shown = repr(value if len(value) <= 80 else f"{value[:77]}...")
+        raise ConfigError(f"{path} is {shown}, which is unknown.{nearest(value, known)} Known: {', '.join(known)}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -244,8 +244,8 @@ def _check_groups(config: RunConfig, where: str) -> None:
     for name in (name for group in config.block_dropout.groups for name in group):
         if name not in known:
             raise ConfigError(
-                f"{where}: block_dropout.groups names {name!r}, which is no block of this run.{nearest(name, known)} "
-                f"Blocks: {', '.join(known) or 'none'}."
+                f"{where}: block_dropout.groups names {name[:80]!r}, which is no block of this run."
+                f"{nearest(name, known)} Blocks: {', '.join(known) or 'none'}."
             )
 
 
