@@ -66,6 +66,42 @@ def test_an_error_in_a_task_reaches_the_caller(workers: int) -> None:
         in_parallel([fail, lambda: 1], workers=workers)
 
 
+def test_the_callers_thread_takes_tasks_too() -> None:
+    both = threading.Barrier(2, timeout=10)
+
+    def who() -> int:
+        both.wait()  # so that neither thread takes both
+        return threading.get_ident()
+
+    found = in_parallel([who, who], workers=2)
+    assert threading.get_ident() in found and len(set(found)) == 2
+
+
+def test_tasks_of_a_task_run_on_its_own_thread() -> None:
+    both = threading.Barrier(2, timeout=10)
+
+    def outer() -> bool:
+        both.wait()
+        return set(in_parallel([threading.get_ident] * 3, workers=3)) == {threading.get_ident()}
+
+    assert in_parallel([outer, outer], workers=2) == [True, True]
+
+
+def test_after_an_error_no_more_tasks_begin() -> None:
+    begun = []
+
+    def fail() -> None:
+        raise ValueError("in the task")
+
+    def slow() -> None:
+        begun.append(1)
+        threading.Event().wait(0.2)
+
+    with pytest.raises(ValueError, match="in the task"):
+        in_parallel([fail, *[slow] * 50], workers=2)
+    assert len(begun) <= 2
+
+
 def _ratio(counts: np.ndarray, total: float) -> float:
     return float(counts.sum() / total)
 

@@ -98,29 +98,45 @@ def threads(asked: int | None = None) -> int:
 def in_parallel(tasks: Sequence[Callable[[], T]], *, workers: int | None = None) -> list[T]:
     """The results of the tasks, in order; tasks run on threads, so they should spend their time in kernels.
 
-    A task that asks for more threads itself gets none: its own tasks run one after the other.
+    The caller's thread is one of them, so that small work does not wait for a thread to wake up. A task that asks for
+    more threads itself gets none: its own tasks run one after the other.
     """
     count = min(threads(workers), len(tasks))
-    if count <= 1 or threading.current_thread().name.startswith(WORKER):
+    if count <= 1 or getattr(_INSIDE, "a_task", False):
         return [task() for task in tasks]
-    pool = _pool(count)
-    futures = [pool.submit(task) for task in tasks]
+    results = cast("list[T]", [None] * len(tasks))
+    waiting = iter(range(len(tasks)))  # shared: whoever is free takes the next
+
+    def work() -> None:
+        _INSIDE.a_task = True
+        try:
+            for place in waiting:
+                results[place] = tasks[place]()
+        except BaseException:  # Ctrl-C too: tasks that have not begun need not
+            for _ in waiting:
+                pass
+            raise
+        finally:
+            _INSIDE.a_task = False
+
+    helpers = [_pool(count - 1).submit(work) for _ in range(count - 1)]
     try:
-        return [future.result() for future in futures]
-    except BaseException:  # Ctrl-C too: tasks that have not begun need not, those that run must end
-        for future in futures:
-            future.cancel()
-        wait(futures)
-        raise
+        work()
+    finally:
+        begun = [helper for helper in helpers if not helper.cancel()]
+        wait(begun)  # tasks that run must end
+    for helper in begun:
+        helper.result()
+    return results
 
 
-WORKER = "modlm-worker"
+_INSIDE = threading.local()
 
 
 @functools.cache
 def _pool(count: int) -> ThreadPoolExecutor:
     """Threads that wait for work; starting them anew for each call would cost more than a small batch of sentences."""
-    return ThreadPoolExecutor(count, thread_name_prefix=WORKER)
+    return ThreadPoolExecutor(count, thread_name_prefix="modlm-worker")
 
 
 if hasattr(os, "register_at_fork"):

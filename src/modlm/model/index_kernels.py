@@ -81,13 +81,15 @@ def wide(typing_context: Any, reals: Any) -> Any:
 @inlined
 def keys_at(bucket: np.uint64, reals: Reals) -> np.uint64:
     """Where the keys of a bucket are in the table."""
-    return bucket << THREE + wide(reals)
+    place: np.uint64 = bucket << THREE + wide(reals)
+    return place
 
 
 @inlined
 def pair_at(bucket: np.uint64, slot: np.uint64, reals: Reals) -> np.uint64:
     """Where the probability of a slot is, after which its backoff comes."""
-    return (bucket << FOUR) + (EIGHT >> wide(reals)) + (slot << ONE)
+    place: np.uint64 = (bucket << FOUR) + (EIGHT >> wide(reals)) + (slot << ONE)
+    return place
 
 
 @inlined
