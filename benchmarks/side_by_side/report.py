@@ -25,6 +25,9 @@ REMARKS = (
     "text), beside our command all of its time.",
     "Training without start-up begins when `modlm ngram` has its arguments: Python and the command line are loaded, "
     "kernels not yet. It ends when the model is on disk.",
+    "KenLM reads its model into memory before its clock starts, so the bars of the kernel and of batches are for our "
+    "resident form (`resident=True`); the mapped one, which opens in milliseconds and is shared by processes, stands "
+    "beside it.",
     "Our folder holds raw counts beside probabilities and backoffs; its size includes them.",
 )
 

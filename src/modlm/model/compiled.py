@@ -31,7 +31,7 @@ CHUNK = 1 << 18  # contexts estimated at a time: three temporary floats each
 LANES = 256  # stretches of a text walked side by side in each thread, at most
 INDEXED_LANES = 64  # the same with an index, which asks for less memory at a time
 LANE = 512  # words of a stretch, at least: at the end of a text some lanes are through before others
-PART = 1 << 15  # words that one thread takes at a time, if there are so many
+PART = 1 << 13  # words that one thread takes at a time, if there are so many
 
 
 def node_type(real: DTypeLike) -> np.dtype[np.void]:
