@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from tests.counts.same_counts import assert_same_arrays
 
 from modlm.counts import Counts, count_text, merge
-from modlm.errors import ConfigError, EstimationError
+from modlm.errors import ConfigError, EstimationError, ModelFolderError
 from modlm.text.vocabulary import Vocabulary
 from small_texts import EDGES, TEXT_LISTS, TEXTS
 
@@ -89,3 +90,17 @@ def test_more_ngrams_than_can_be_numbered(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("modlm.counts.merging.MOST", 8)
     with pytest.raises(EstimationError, match="Use a lower order"):
         merge([count_text(["a b"]), count_text(["b a"])])
+
+
+def test_damaged_counts_whose_ngrams_have_no_suffix_are_refused() -> None:
+    """A folder opened with verify="fast" may hold such n-grams; they must not end in an assertion."""
+    counts = count_text(["a b c", "b d"], order=3, vocabulary=Vocabulary.from_words("abcd"))
+    words = counts.trie.words.copy()
+    start, end = counts.trie.levels[3:5]
+    place = start + int(np.flatnonzero(words[start:end] == counts.vocabulary.id("c"))[0])  # a b c, a b </s>
+    words[place] = counts.vocabulary.id("a")
+    damaged = Counts(
+        counts.vocabulary, replace(counts.trie, words=words), counts.frequencies, edge=counts.edge, sentences=2
+    )
+    with pytest.raises(ModelFolderError, match="do not fit together"):
+        merge([damaged, damaged])

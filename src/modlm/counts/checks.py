@@ -12,10 +12,15 @@ from modlm.errors import ModelFolderError
 def check_sound(trie: Trie) -> None:
     """Refuse a trie with a link that leads astray, before all of it is read: it may be mapped from a damaged folder."""
     if not is_sound(trie):
-        raise ModelFolderError(
-            "The n-grams do not fit together: the folder they come from is damaged or was edited. Copy it again from "
-            'where it came from; opening it with verify="full" names the file.'
-        )
+        raise unsound()
+
+
+def unsound() -> ModelFolderError:
+    """The error about n-grams of a folder that was opened without looking at all of it."""
+    return ModelFolderError(
+        "The n-grams do not fit together: the folder they come from is damaged or was edited. Copy it again from "
+        'where it came from; opening it with verify="full" names the file.'
+    )
 
 
 def are_followers(first: Ids, words: Ids, start: int) -> bool:

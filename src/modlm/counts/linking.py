@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from modlm.arrays import Ids, even_ranges, in_parallel, threads
+from modlm.counts.checks import unsound
 
 CONTEXTS = 1 << 21  # linked between two pauses
 
@@ -23,7 +24,8 @@ def link_suffixes(
 ) -> None:
     """Fill `suffix`; `pause` is called now and then, so that mapped files can be let go of.
 
-    The n-grams must be closed: without its first or its last word, each is there too.
+    The n-grams must be closed: without its first or its last word, each is there too. Those that we count or import are;
+    those of a damaged folder may not be.
     """
     from modlm.counts.link_kernels import link
 
@@ -36,5 +38,6 @@ def link_suffixes(
         for begin in range(low, high, CONTEXTS):
             ranges = even_ranges(min(CONTEXTS, high - begin), threads(workers) * 4)
             tasks = [partial(link, words, first, suffix, begin + a, begin + b) for a, b in ranges]
-            assert all(in_parallel(tasks, workers=workers)), f"an n-gram of order {order} has no suffix"
+            if not all(in_parallel(tasks, workers=workers)):
+                raise unsound()
             pause()
