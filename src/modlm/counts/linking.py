@@ -24,8 +24,8 @@ def link_suffixes(
 ) -> None:
     """Fill `suffix`; `pause` is called now and then, so that mapped files can be let go of.
 
-    The n-grams must be closed: without its first or its last word, each is there too. Those that we count or import are;
-    those of a damaged folder may not be.
+    The n-grams must be closed: without its first or its last word, each is there too. Those that we count or import
+    are; those of a damaged folder may not be.
     """
     from modlm.counts.link_kernels import link
 
