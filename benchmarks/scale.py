@@ -3,8 +3,9 @@
     python benchmarks/scale.py --sizes 1M 3M 10M 30M 95M --work FOLDER [--lmplz PATH]
 
 Texts are the newswire and news corpora of MODLM_DATA, mixed line by line in proportion to their lengths, so that a
-smaller text is a sample of a larger one; or those given with --texts. `--page FILE` writes what follows from the
-numbers for larger sizes between the marks of a page such as docs/scale.md; with `--read NUMBERS` nothing is run.
+smaller text is a sample of a larger one; or those given with --texts. What a run came to is kept in the folder --work,
+and not run again by the same command. `--page FILE` writes what follows from the numbers for larger sizes between the
+marks of a page such as docs/scale.md; with `--read NUMBERS` nothing is run.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +159,19 @@ def beside_lmplz(shell: Shell, lmplz: Path, text: str, words: int, order: int) -
     }  # fmt: skip
 
 
+def kept(folder: Path, asked: argparse.Namespace, name: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What a run came to, in this session or an earlier one that was asked for the same."""
+    settings = {key: str(getattr(asked, key)) for key in ("texts", "order", "memory", "master", "spark_memory")}
+    place = folder / f"{name}.json"
+    if place.is_file():
+        found: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+        if found.pop("settings") == settings:
+            return found
+    came_to = run()
+    write(place, json.dumps({**came_to, "settings": settings}, indent=1) + "\n")
+    return came_to
+
+
 def measured(asked: argparse.Namespace, texts: Sequence[Path], folder: Path) -> dict[str, Any]:
     """All runs, from the smallest text to the largest; one that fails is told and does not cost the others."""
     shell, runs, failed = Shell(folder), list[dict[str, Any]](), list[str]()
@@ -164,13 +179,16 @@ def measured(asked: argparse.Namespace, texts: Sequence[Path], folder: Path) -> 
     for size, (text, words) in files.items():
         for engine in asked.engines:
             try:
-                runs.append(counted(shell, engine, text, words, asked))
+                runs.append(
+                    kept(folder, asked, f"{engine}-{size}", partial(counted, shell, engine, text, words, asked))
+                )
                 print(f"{engine} {words:,} words: {runs[-1]['seconds']:.1f} s", file=sys.stderr)
             except CommandError as error:
                 failed.append(f"{engine}, {words:,} words: {str(error).splitlines()[-1]}")
                 print(failed[-1], file=sys.stderr)
         if asked.lmplz is not None and size == max(files):
-            runs.append(beside_lmplz(shell, asked.lmplz.resolve(), text, words, asked.order))
+            beside = partial(beside_lmplz, shell, asked.lmplz.resolve(), text, words, asked.order)
+            runs.append(kept(folder, asked, f"lmplz-{size}", beside))
     machine = [*report.machine(kenlm_version="as given", bandwidths=[])[:2], f"load average {report.load_average()}"]
     machine.append(f"pyspark {report.version('pyspark')}, master {asked.master}")
     return {"date": datetime.date.today().isoformat(), "order": asked.order, "memory": asked.memory,

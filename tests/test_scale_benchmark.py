@@ -57,6 +57,29 @@ def test_the_report_names_exponents_and_shows_the_figure(place: Path) -> None:
     assert (place / "report.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
+def test_what_was_measured_is_kept_and_not_measured_again(tmp_path: Path) -> None:
+    text, work = tiny_text(tmp_path / "a.txt", 100), tmp_path / "work"
+    command = [
+        "--texts",
+        text,
+        "--sizes",
+        "300",
+        "--engines",
+        "memory",
+        "--work",
+        work,
+        "--out",
+        tmp_path / "report.md",
+    ]
+    assert run(*command).returncode == 0
+    kept = work / "memory-300.json"
+    kept.write_text(json.dumps(json.loads(kept.read_text()) | {"seconds": 12345.0}))
+    for order, seconds_are_kept in ((5, True), (2, False)):
+        assert run(*command, "--order", order).returncode == 0
+        runs = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["runs"]
+        assert (runs[0]["seconds"] == 12345.0) is seconds_are_kept
+
+
 def test_without_texts_it_says_how_to_name_them() -> None:
     done = run()
     assert done.returncode == 2 and "--texts" in done.stderr and "MODLM_DATA" in done.stderr
