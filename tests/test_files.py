@@ -17,6 +17,7 @@ import pytest
 
 from modlm.errors import OutputError
 from modlm.files import REASONS, new_file, new_folder, only_writer, output_error, scratch_folder, sha256
+from modlm.leftovers import claim
 
 Maker = Callable[..., AbstractContextManager[Path]]
 
@@ -357,3 +358,26 @@ def test_a_folder_has_one_writer_at_a_time(tmp_path: Path) -> None:
         pass
     with only_writer(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("moment", ["before it is opened", "before it is locked"])
+def test_a_temporary_place_that_is_swept_before_it_is_locked_is_made_again(
+    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process that begins at the same moment finds the place without a lock, and takes it for a leftover."""
+    opened, swept = os.open, list[str]()
+
+    def open_late(path: str | Path, *arguments: int, **more: int) -> int:
+        if not swept and moment == "before it is opened":
+            swept.append(moment)
+            Path(path).rmdir()
+        handle = opened(path, *arguments, **more)
+        if not swept:
+            swept.append(moment)
+            Path(path).rmdir()
+        return handle
+
+    monkeypatch.setattr("modlm.leftovers.os.open", open_late)
+    with claim(tmp_path / ".a.partial-1", folder=True):
+        assert swept == [moment] and (tmp_path / ".a.partial-1").is_dir()
+    assert list(tmp_path.iterdir()) == []

@@ -74,16 +74,20 @@ def claim(place: Path, *, folder: bool, mode: int = 0o777) -> Iterator[None]:
 
 
 def _made(place: Path, *, folder: bool, mode: int) -> int:
+    """A handle on the new file or folder, with the lock; somebody may sweep before the lock is ours: then once more."""
     while True:
         if folder:
             place.mkdir(mode)
         else:
             place.touch(mode & 0o666, exist_ok=False)
-        handle = os.open(place, os.O_RDONLY)
+        try:
+            handle = os.open(place, os.O_RDONLY)
+        except FileNotFoundError:
+            continue
         _lock(handle, wait=True)
         if place.exists():
             return handle
-        os.close(handle)  # somebody swept before the lock was ours
+        os.close(handle)
 
 
 def sweep(target: Path) -> None:
