@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.faults.kills import Work, in_folder, prepare, put_old, run_contents
+from tests.faults.kills import FOREIGN, Work, in_folder, prepare, put_old, run_contents
 from tests.faults.outcome import Outcome, Row
 from tests.faults.processes import contents, finished, forked
 
@@ -43,7 +43,7 @@ def workshop(*, size: str = "", read_only: bool = False) -> Iterator[tuple[Path,
         (folder / "temporary").mkdir()
         try:
             os.chdir(folder)
-            works = prepare(folder)
+            works = {kind: work for kind, work in prepare(folder).items() if kind not in FOREIGN}
         finally:
             os.chdir(here)
         mounted = bool(size) and _mounted(place, size)
