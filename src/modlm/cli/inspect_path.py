@@ -57,10 +57,11 @@ def describe_model(path: Path, verify: bool) -> About:
     place = path if (path / "model.json").is_file() else path / "model"
     model = load(place, verify="full" if verify else "fast")
     about: About = {"bytes": folder_bytes(place), **_vocabulary(model.vocabulary)}
-    counts = _manifest(place / "model.json")["about"].get("counts")  # a model would read all of its counts to tell
+    manifest = _manifest(place / "model.json")
+    counts = manifest["about"].get("counts")  # a model would read all of its counts to tell
     if isinstance(counts, dict):
         about |= {name: counts[name] for name in ("edge", "sentences")}
-    return about | model.described() | {"files": _files(place / "model.json")}
+    return about | model.described() | {"files": _files(manifest)}
 
 
 def describe_counts(path: Path, verify: bool) -> About:
@@ -69,7 +70,7 @@ def describe_counts(path: Path, verify: bool) -> About:
     from modlm.counts import open_counts
 
     counts = open_counts(path, verify="full" if verify else "fast")
-    return {"bytes": folder_bytes(path), **_counts(counts), "files": _files(path / "counts.json")}
+    return {"bytes": folder_bytes(path), **_counts(counts), "files": _files(_manifest(path / "counts.json"))}
 
 
 def describe_count_file(path: Path, verify: bool) -> About:
@@ -153,11 +154,8 @@ def _manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _files(manifest: Path) -> dict[str, Any]:
-    return {
-        name: {"bytes": record["bytes"], "sha256": record["sha256"]}
-        for name, record in _manifest(manifest)["files"].items()
-    }
+def _files(manifest: dict[str, Any]) -> dict[str, Any]:
+    return {name: {"bytes": record["bytes"], "sha256": record["sha256"]} for name, record in manifest["files"].items()}
 
 
 def _print_about(about: About) -> None:

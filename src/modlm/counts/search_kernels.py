@@ -20,29 +20,29 @@ WIDTH, NARROW = np.uint64(64), np.uint64(16)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-def _comparison(width: int) -> Any:
+def comparison(width: int, bits: int = 32) -> Any:
     """A 64-bit mask: bit i is set where words[low + i] is the word. All `width` places must be inside the array."""
 
     @intrinsic
     def equal_words(typing_context: Any, words: Any, low: Any, word: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            number, vector = ir.IntType(32), ir.VectorType(ir.IntType(32), width)
+            number, vector = ir.IntType(32), ir.VectorType(ir.IntType(bits), width)
             place = builder.bitcast(builder.gep(array.data, [arguments[1]]), vector.as_pointer())
             loaded = builder.load(place)
-            loaded.align = 4
+            loaded.align = bits // 8
             undefined = ir.Constant(vector, ir.Undefined)
             single = builder.insert_element(undefined, arguments[2], number(0))
-            wanted = builder.shuffle_vector(single, undefined, ir.Constant(vector, [0] * width))
+            wanted = builder.shuffle_vector(single, undefined, ir.Constant(ir.VectorType(number, width), [0] * width))
             mask = builder.bitcast(builder.icmp_unsigned("==", loaded, wanted), ir.IntType(width))
             return mask if width == 64 else builder.zext(mask, ir.IntType(64))
 
-        return types.uint64(words, types.uint64, types.uint32), generate
+        return types.uint64(words, types.uint64, types.uint32 if bits == 32 else types.uint64), generate
 
     return equal_words
 
 
-equal_in_16, equal_in_64 = _comparison(16), _comparison(64)
+equal_in_16, equal_in_64 = comparison(16), comparison(64)
 
 
 @intrinsic

@@ -18,12 +18,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba.core import types
 from numpy.typing import NDArray
 
 from modlm.arrays import AnyFloats, Floats, Ids, Ints, inlined, intrinsic, kernel
-from modlm.counts.search_kernels import NOT_FOUND, ONE, lowest_bit, prefetch
+from modlm.counts.search_kernels import NOT_FOUND, ONE, comparison, lowest_bit, prefetch
 from modlm.model.compiled_kernels import Records
 
 MULTIPLIER, HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
@@ -34,24 +33,7 @@ AHEAD = 64  # entries whose buckets are asked for before the first of them is wr
 Table = NDArray[np.uint64]
 Reals = AnyFloats
 """The table seen as probabilities and backoffs: a bucket has 16 of them, or as many places."""
-
-
-@intrinsic
-def equal_keys(typing_context: Any, table: Any, place: Any, key: Any) -> Any:
-    """A mask of four bits: which of the keys at the place are this one."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        number, vector = ir.IntType(32), ir.VectorType(ir.IntType(64), SLOTS)
-        loaded = builder.load(builder.bitcast(builder.gep(array.data, [arguments[1]]), vector.as_pointer()))
-        loaded.align = 8
-        undefined = ir.Constant(vector, ir.Undefined)
-        single = builder.insert_element(undefined, arguments[2], number(0))
-        wanted = builder.shuffle_vector(single, undefined, ir.Constant(ir.VectorType(number, SLOTS), [0] * SLOTS))
-        mask = builder.bitcast(builder.icmp_unsigned("==", loaded, wanted), ir.IntType(SLOTS))
-        return builder.zext(mask, ir.IntType(64))
-
-    return types.uint64(table, types.uint64, types.uint64), generate
+equal_keys = comparison(SLOTS, bits=64)
 
 
 @inlined
