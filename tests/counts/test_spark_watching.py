@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import time
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from modlm.counts.spark import watching
 from modlm.counts.spark.failures import failures_as_errors
+from modlm.counts.spark.session import stop
 from modlm.counts.spark.watching import watched
 from modlm.errors import EngineError, InputError
 
@@ -82,3 +84,16 @@ def test_a_word_when_no_worker_takes_the_work(
     assert [record.message.partition(" for ")[0] for record in caplog.records] == [
         "No worker of the cluster has taken a task"
     ]
+
+
+def test_a_session_whose_java_is_gone_ends_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
+    """After Ctrl-C or a crash Java may be gone first; that is no second message beside the one that matters."""
+    asked = []
+
+    def end() -> None:
+        asked.append(True)
+        warnings.warn("Unable to cleanly shutdown Spark JVM process.", RuntimeWarning, stacklevel=1)
+        raise ConnectionRefusedError("[Errno 111] Connection refused")
+
+    stop(SimpleNamespace(stop=end))  # type: ignore[arg-type]
+    assert (asked, capfd.readouterr()) == ([True], ("", ""))

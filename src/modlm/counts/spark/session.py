@@ -14,7 +14,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -88,7 +88,7 @@ def spark_session(cluster: Cluster) -> Iterator[SparkSession]:
     try:
         yield session
     finally:
-        _stop(session)
+        stop(session)
     root.removeFilter(not_of_py4j)  # after an error it stays, since connections that were cut short are still told of
     own.setLevel(level)
 
@@ -111,11 +111,18 @@ def _own_signals() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _stop(session: SparkSession) -> None:
+def stop(session: SparkSession) -> None:
     """End the session and its jobs, from a thread of its own: after Ctrl-C this one's talk with Java is not over."""
-    ending = threading.Thread(target=session.stop, name="modlm-spark-stop", daemon=True)
-    ending.start()
-    ending.join(timeout=PATIENCE_AT_THE_END)
+    ending = threading.Thread(target=_try_to_stop, args=(session,), name="modlm-spark-stop", daemon=True)
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # that Java is gone already
+        ending.start()
+        ending.join(timeout=PATIENCE_AT_THE_END)
+
+
+def _try_to_stop(session: SparkSession) -> None:
+    """A Java that no longer answers has ended or ends with us; what went wrong before that is what has to be told."""
+    with suppress(Exception):
+        session.stop()
 
 
 def settings(cluster: Cluster) -> dict[str, str]:
