@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from modlm import cores
 from modlm.arrays import even_ranges, in_parallel, kernel, threads
 
 
@@ -75,6 +77,39 @@ def test_the_callers_thread_takes_tasks_too() -> None:
 
     found = in_parallel([who, who], workers=2)
     assert threading.get_ident() in found and len(set(found)) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be told where to run here")
+def test_a_helper_wakes_on_another_core_and_may_then_run_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[tuple[bool, set[int]]]()
+    own = threading.get_native_id()
+    set_affinity = os.sched_setaffinity
+
+    def note(thread: int, allowed: set[int]) -> None:
+        asked.append((thread not in (0, own), set(allowed)))
+        with suppress(OSError):
+            set_affinity(thread, allowed)
+
+    both = threading.Barrier(2, timeout=10)
+    in_parallel([both.wait, both.wait], workers=2)  # from here on there is a helper
+    monkeypatch.setattr(os, "sched_setaffinity", note)
+    monkeypatch.setattr(cores, "allowed_cores", lambda: {0, 1})
+    monkeypatch.setattr(cores, "_asking", lambda: lambda: 1)
+    in_parallel([both.wait, both.wait], workers=2)
+    assert asked == [(True, {0}), (False, {0, 1})]
+    asked.clear()
+    monkeypatch.setattr(cores, "allowed_cores", lambda: {1})
+    in_parallel([both.wait, both.wait], workers=2)  # more threads than cores: the system shares it
+    assert asked == []
+
+
+def test_where_threads_cannot_be_told_where_to_run_tasks_run_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: int, allowed: set[int]) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuse, raising=False)
+    monkeypatch.setattr(cores, "allowed_cores", lambda: {0, 1})
+    assert in_parallel([lambda: 1, lambda: 2], workers=2) == [1, 2]
 
 
 def test_tasks_of_a_task_run_on_its_own_thread() -> None:

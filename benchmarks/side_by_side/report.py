@@ -27,7 +27,7 @@ REMARKS = (
     "kernels not yet. It ends when the model is on disk.",
     "KenLM reads its model into memory before its clock starts, so the bars of the kernel and of batches are for our "
     "resident form (`resident=True`); the mapped one, which opens in milliseconds and is shared by processes, stands "
-    "beside it.",
+    "beside it. In each repetition of the kernel all of our model is read once before the clock starts, too.",
     "Our folder holds raw counts beside probabilities and backoffs; its size includes them.",
 )
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from modlm.cores import allowed_cores, keep_off_this_core, run_anywhere
 from modlm.leftovers import locked
 
 Bytes = NDArray[np.uint8]
@@ -92,7 +93,7 @@ def threads(asked: int | None = None) -> int:
     setting = os.environ.get("MODLM_THREADS", "")
     if setting.isdecimal() and int(setting) > 0:
         return int(setting)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(allowed_cores())
 
 
 def in_parallel(tasks: Sequence[Callable[[], T]], *, workers: int | None = None) -> list[T]:
@@ -119,7 +120,14 @@ def in_parallel(tasks: Sequence[Callable[[], T]], *, workers: int | None = None)
         finally:
             _INSIDE.a_task = False
 
-    helpers = [_pool(count - 1).submit(work) for _ in range(count - 1)]
+    pool, numbers = _pool(count - 1)
+    allowed = keep_off_this_core(numbers)
+
+    def help_out() -> None:
+        run_anywhere(allowed)
+        work()
+
+    helpers = [pool.submit(help_out) for _ in range(count - 1)]
     try:
         work()
     finally:
@@ -134,9 +142,18 @@ _INSIDE = threading.local()
 
 
 @functools.cache
-def _pool(count: int) -> ThreadPoolExecutor:
-    """Threads that wait for work; starting them anew for each call would cost more than a small batch of sentences."""
-    return ThreadPoolExecutor(count, thread_name_prefix="modlm-worker")
+def _pool(count: int) -> tuple[ThreadPoolExecutor, list[int]]:
+    """Threads that wait for work, and the system's numbers of those that have begun.
+
+    Starting them anew for each call would cost more than a small batch of sentences.
+    """
+    numbers = list[int]()
+    begin = functools.partial(_begin, numbers)
+    return ThreadPoolExecutor(count, thread_name_prefix="modlm-worker", initializer=begin), numbers
+
+
+def _begin(numbers: list[int]) -> None:
+    numbers.append(threading.get_native_id())
 
 
 if hasattr(os, "register_at_fork"):

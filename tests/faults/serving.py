@@ -9,6 +9,7 @@ import random
 import re
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -36,8 +37,18 @@ class Server:
     def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
         self.process, self.port = process, port
 
-    async def connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_connection("127.0.0.1", self.port)
+    async def connection(self, *, room: int = 0) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """One to the server; with `room`, one that takes in only about so many bytes before they are read."""
+        plug = socket.socket()
+        plug.setblocking(False)
+        if room:
+            plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        try:
+            await asyncio.get_running_loop().sock_connect(plug, ("127.0.0.1", self.port))
+        except BaseException:
+            plug.close()
+            raise
+        return await asyncio.open_connection(sock=plug)
 
     async def ask(self, data: bytes) -> bytes:
         """The whole answer to some bytes; what came of it if the connection was cut."""
@@ -137,7 +148,7 @@ async def trickle(server: Server, data: bytes, limit: float) -> str | None:
 
 async def never_reads(server: Server) -> str | None:
     """Ask for much, and read nothing of it until the server must have given up."""
-    reader, writer = await server.connection()
+    reader, writer = await server.connection(room=4096)  # or a busy server would still be filling the system's buffers
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     with suppress(ConnectionError):
         writer.write(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * MANY)

@@ -95,7 +95,7 @@ class Compiled:
         self.index: Index | None = None
 
     def resident(self) -> Compiled:
-        """The same in memory, with an index, for long use: a second or so for a gigabyte, and then faster.
+        """The same in memory, with an index, for long use: some seconds for a gigabyte, and then faster.
 
         Memory of one's own comes in large pages, which mapped files mostly do not have, so that finding out where a
         page is costs less.
