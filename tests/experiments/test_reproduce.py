@@ -319,6 +319,36 @@ def test_a_row_without_a_published_number_is_refused(place: Path) -> None:
         Book.open(place / "recipes")
 
 
+def test_a_run_is_like_another_in_its_settings_only(place: Path) -> None:
+    runs = place / "recipes" / "runs.toml"
+    like = '[lstm]\nkind = "train"\nlike = "hybrid"\npreset = "paper/ptb-lstm"\ncorpus = "ptb"\n'
+    own = "settings = { net = { hidden = 8 } }\n"
+    runs.write_text(RUNS + like + own, encoding="utf-8")
+    found = Book.open(place / "recipes").runs["lstm"]
+    assert found.settings == {"folds": 2, "net": {"hidden": 8}, "schedule": {"epochs": 1.0}}
+    assert (found.preset, found.text, dict(found.columns)) == ("paper/ptb-lstm", "", {})
+    chained = '[again]\nkind = "train"\nlike = "lstm"\npreset = "paper/ptb-lstm"\ncorpus = "ptb"\n'
+    runs.write_text(RUNS + like + own + chained, encoding="utf-8")
+    assert Book.open(place / "recipes").runs["again"].settings == {"net": {"hidden": 8}}  # of that run, not of its model
+    runs.write_text(RUNS + like.replace("hybrid", "hybird"), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"runs.toml: lstm.like: 'hybird' is unknown. Did you mean 'hybrid'"):
+        Book.open(place / "recipes")
+
+
+@pytest.mark.parametrize(("schedule", "other_run"), [("constant", False), ("cosine", True)])
+def test_more_epochs_are_the_same_run_unless_the_rate_falls_with_them(
+    place: Path, schedule: str, other_run: bool
+) -> None:
+    """A rate that falls to the end of a run depends on where that is, so such a run cannot go on to another end."""
+    marks = set()
+    for epochs in (1.0, 2.0):
+        settings = f"optimiser = {{ schedule = '{schedule}' }}, schedule = {{ epochs = {epochs} }}"
+        (place / "recipes" / "runs.toml").write_text(RUNS.replace("schedule = { epochs = 1.0 }", settings))
+        shop = shop_in(place)
+        marks.add(shop.results.digest(shop.book.runs["hybrid"], limits=False))
+    assert len(marks) == (2 if other_run else 1)
+
+
 def test_answers_divide_by_another_row(place: Path) -> None:
     recipe = place / "recipes" / "mini.toml"
     recipe.write_text(MINI.replace('run = "mixed"', 'run = "kn"\nover = "1"'), encoding="utf-8")
