@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import resource
 import socket
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,47 @@ def test_a_body_that_nobody_waits_for_does_not_hold_the_connection(address: str)
         slow.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nx")
         assert one_answer(slow).startswith(b"HTTP/1.1 200")
         assert slow.recv(1) == b""
+
+
+def test_requests_that_do_not_wait_for_answers_are_answered_in_order(address: str) -> None:
+    """With bodies shorter and longer than what is read at a time, and requests that end anywhere in it."""
+    texts = ["a b c"[: 1 + number % 5] + " a" * (number * 7 % 900) for number in range(200)]
+    bodies = [json.dumps({"text": text}).encode() for text in texts]
+    asked = b"".join(
+        b"POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d%s\r\n\r\n%s"
+        % (len(body), b"\r\nConnection: close" * (body is bodies[-1]), body)
+        for body in bodies
+    )
+    with connection(address) as eager:
+        sending = threading.Thread(target=eager.sendall, args=(asked,))
+        sending.start()
+        data = b"".join(iter(lambda: eager.recv(1 << 16), b""))
+        sending.join()
+    answers = data.split(b"HTTP/1.1 200 OK\r\n")[1:]
+    found = [json.loads(one.partition(b"\r\n\r\n")[2])["predictions"] for one in answers]
+    assert found == [len(text.split()) + 1 for text in texts]
+
+
+def test_requests_beyond_a_megabyte_that_do_not_wait_for_answers_are_cut_off(model: Path) -> None:
+    """Each stream looks for the end of its connection, and so lets in some more; but not without end."""
+    stream = json.dumps({"context": "a", "max_words": 1000}).encode()
+    head = b"POST /generate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    asked = (head % len(stream) + stream) * 40_000
+    with server(model) as (_, address), connection(address) as eager:
+        data = b""
+        sending = threading.Thread(target=send, args=(eager, asked))
+        sending.start()
+        with suppress(ConnectionError):
+            for piece in iter(lambda: eager.recv(1 << 16), b""):
+                data = data[-4096:] + piece
+        sending.join()
+        assert b"Too many requests were sent on this connection" in data
+        assert post(address, "/score", text="a b")
+
+
+def send(connection: socket.socket, data: bytes) -> None:
+    with suppress(OSError):
+        connection.sendall(data)
 
 
 def test_more_connections_than_allowed_are_turned_away_and_the_others_stay(address: str) -> None:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -84,7 +85,7 @@ def make_app(library: Library, *, limits: Limits | None = None, access: Access |
 
     app = FastAPI(
         title="modlm", version=modlm.__version__, description=ABOUT, docs_url=None, redoc_url=None, lifespan=life,
-        swagger_ui_oauth2_redirect_url=None,
+        swagger_ui_oauth2_redirect_url=None, openapi_url=None,
     )  # fmt: skip
     app.state.service = service
     add_asking(app.router, service)
@@ -249,6 +250,19 @@ def add_pages(app: FastAPI) -> None:
 
     @app.get("/docs", include_in_schema=False)
     async def docs(request: Request) -> Response:
-        address = str(request.base_url).rstrip("/")
         headers = policy(scripts="'none'", styles=STYLE_HASH)
-        return HTMLResponse(docs_page(app.openapi(), address), headers=headers)
+        return HTMLResponse(page_at(str(request.base_url).rstrip("/")), headers=headers)
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        return reply(description())
+
+    # Written once, since anybody may ask for them: they need no token.
+
+    @lru_cache(maxsize=8)
+    def page_at(address: str) -> str:
+        return docs_page(app.openapi(), address)
+
+    @lru_cache
+    def description() -> bytes:
+        return orjson.dumps(app.openapi())

@@ -2,7 +2,8 @@
 
 Uvicorn's own protocol reads requests; around it a clock runs whenever the client is to do something (send its headers,
 send the rest of a body that nobody waits for, read its answer), and ends a connection on which that takes too long.
-Bodies that somebody waits for have their own clock in `gate`.
+Bodies that somebody waits for have their own clock in `gate`. Requests that come before the answers to those before
+them wait as bytes, not as the kilobytes that uvicorn makes of each.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from modlm.serve.limits import Limits
 from modlm.serve.refusals import RefusedError
+
+PIECE = 1 << 10  # bytes that are read at a time: not many requests have room in them
+MOST_HELD = 1 << 20  # bytes of requests that wait for others on their connection
 
 REASONS = {
     400: "Bad Request",
@@ -59,6 +63,8 @@ class GuardedConnection(HttpToolsProtocol):
         """Bytes of headers so far; -1 while none are awaited."""
         self.whole = True
         """Whether the last request's body has come."""
+        self.held = b""
+        """What came after a request that waits for the answer to another."""
 
     # ---- ends ----------------------------------------------------------------------------------------------------
 
@@ -108,13 +114,28 @@ class GuardedConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Something from the client."""
-        if self.transport.is_closing():
-            return
+        self.held += data
+        self._read()
+        if self.held:
+            self.flow.pause_reading()
+        if len(self.held) > MOST_HELD and not self.transport.is_closing():
+            message = "Too many requests were sent on this connection before the answers to others. Wait for answers."
+            self._refuse(503, "busy", message, retry_after=1)
+
+    def _read(self) -> None:
+        """Piece by piece, until a request has to wait for the answer to another."""
+        data, at = memoryview(self.held), 0
+        while at < len(data) and not self.pipeline and not self.transport.is_closing():
+            self._read_piece(data[at : at + PIECE])
+            at += PIECE
+        self.held = bytes(data[at:]) if not self.transport.is_closing() else b""
+
+    def _read_piece(self, data: memoryview) -> None:
         if self.head == 0 and self.sending.handle is None:  # the first bytes of one more request
             self.sending.start(self._too_slow)
         if self.head >= 0:
             self.head += len(data)
-        super().data_received(data)
+        super().data_received(data)  # type: ignore[arg-type]  # any bytes will do
         if self.head > self.limits.max_header and not self.transport.is_closing():
             limit = f"{self.limits.max_header:,} bytes"
             self._refuse(431, "headers_too_large", f"The headers have more than {limit}, which is the limit here.")
@@ -136,6 +157,10 @@ class GuardedConnection(HttpToolsProtocol):
         super().on_response_complete()
         if not self.whole and not self.transport.is_closing():
             self.sending.start(self._end)
+        if self.held:
+            self._read()
+        if self.held:
+            self.flow.pause_reading()
 
     def timeout_keep_alive_handler(self) -> None:
         """Idle for too long."""

@@ -20,6 +20,7 @@ from modlm.serve.connections import guarded
 from modlm.serve.limits import Limits
 
 WAITING = 2048  # connections that may wait to be taken
+UNREAD = 1 << 18  # bytes of answers that the system holds for a client that does not read them; it would take megabytes
 OTHER_FILES = 256  # that are open besides connections: models, pages, logs
 
 
@@ -37,6 +38,7 @@ def listen(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNREAD)  # so does every connection then
         listener.bind(address)
         listener.listen(WAITING)
     except OSError as error:
