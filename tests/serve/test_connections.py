@@ -105,7 +105,7 @@ def test_a_body_that_nobody_waits_for_does_not_hold_the_connection(address: str)
         assert slow.recv(1) == b""
 
 
-def test_requests_that_do_not_wait_for_answers_are_answered_in_order(address: str) -> None:
+def test_requests_that_do_not_wait_for_answers_are_answered_in_order(model: Path) -> None:
     """With bodies shorter and longer than what is read at a time, and requests that end anywhere in it."""
     texts = ["a b c"[: 1 + number % 5] + " a" * (number * 7 % 900) for number in range(200)]
     bodies = [json.dumps({"text": text}).encode() for text in texts]
@@ -114,7 +114,7 @@ def test_requests_that_do_not_wait_for_answers_are_answered_in_order(address: st
         % (len(body), b"\r\nConnection: close" * (body is bodies[-1]), body)
         for body in bodies
     )
-    with connection(address) as eager:
+    with server(model) as (_, address), connection(address) as eager:
         sending = threading.Thread(target=eager.sendall, args=(asked,))
         sending.start()
         data = b"".join(iter(lambda: eager.recv(1 << 16), b""))
