@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING
 
 from modlm.counts.spark.failures import failures_as_errors
 from modlm.errors import ConfigError, EngineError, require
+from modlm.files import scratch_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -150,9 +151,20 @@ def _started(sql: ModuleType, chosen: Mapping[str, str]) -> SparkSession:
     builder = sql.SparkSession.builder
     for name, value in chosen.items():
         builder = builder.config(name, value)
-    with tempfile.TemporaryFile() as log, failures_as_errors(log=log), _errors_of_java_to(log):
+    with tempfile.TemporaryFile() as log, failures_as_errors(log=log), _errors_of_java_to(log), _own_temporary_files():
         session: SparkSession = builder.getOrCreate()
     return session
+
+
+@contextmanager
+def _own_temporary_files() -> Iterator[None]:
+    """Spark leaves behind what it tells Java through, a folder with a secret, if it is killed; we sweep ours."""
+    with scratch_folder() as folder:
+        before, tempfile.tempdir = tempfile.tempdir, str(folder)
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
 
 
 @contextmanager
