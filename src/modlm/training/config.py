@@ -50,6 +50,8 @@ class OptimiserConfig:
     kind: str = "adam"
     learning_rate: float = 0.001
     weight_decay: float = 0.0
+    decay_biases: bool = True
+    """Whether weight decay is for biases too. Those of delta columns tell how frequent words are, all eight nats of it."""
     lazy: bool = False
     """Whether Adam leaves word vectors that a batch does not read, and their moments, as they are."""
     clip: float = 5.0
