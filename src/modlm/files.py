@@ -129,11 +129,18 @@ def scratch_folder(inside: str | os.PathLike[str] | None = None) -> Iterator[Pat
 
     What killed processes left there goes first.
     """
+    with lent_folder(inside) as (folder, _):
+        yield folder
+
+
+@contextlib.contextmanager
+def lent_folder(inside: str | os.PathLike[str] | None = None) -> Iterator[tuple[Path, int]]:
+    """The same for a process that we start, too: while it has the handle nobody sweeps, even when we were killed."""
     place = Path(inside or tempfile.gettempdir()).absolute()
     sweep(place / "modlm")
     temporary = aside(place / "modlm", "partial")
-    with _reported(place, temporary=temporary), claim(temporary, folder=True, mode=0o700):
-        yield temporary
+    with _reported(place, temporary=temporary), claim(temporary, folder=True, mode=0o700) as handle:
+        yield temporary, handle
 
 
 @contextlib.contextmanager

@@ -61,12 +61,15 @@ def locked(path: str | Path, *, wait: bool = False) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def claim(place: Path, *, folder: bool, mode: int = 0o777) -> Iterator[None]:
-    """Make a file or folder that is ours; in the end, whatever is then at that place is removed."""
+def claim(place: Path, *, folder: bool, mode: int = 0o777) -> Iterator[int]:
+    """Make a file or folder that is ours; in the end, whatever is then at that place is removed.
+
+    It is ours as long as somebody has the handle, be it a process that we started and that lives on.
+    """
     try:
         handle = _made(place, folder=folder, mode=mode)
         try:
-            yield
+            yield handle
         finally:
             os.close(handle)
     finally:

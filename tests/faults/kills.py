@@ -24,6 +24,7 @@ from tests.faults.processes import contents, events_of, finished, killed, moment
 import modlm
 from modlm.cli.app import run as run_command
 from modlm.counts import disk
+from modlm.counts.spark.session import pyspark_sql
 from tiny_runs import tiny_config, write_texts
 
 CLOCKED = ("timings.jsonl", "result.json", "card.md")
@@ -123,6 +124,8 @@ def try_command(kind: str, tries: int) -> Outcome:
             work = prepare(folder)[kind]
             if kind not in FOREIGN:
                 assert run_command(list(work.arguments)) == 0  # compiles, so that children need not
+            else:
+                pyspark_sql()  # loads Spark, but not Java, which children could not share
         finally:
             os.chdir(here)
         do = partial(in_folder, folder, partial(run_command, list(work.arguments)))

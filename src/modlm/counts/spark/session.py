@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING
 
 from modlm.counts.spark.failures import failures_as_errors
 from modlm.errors import ConfigError, EngineError, require
-from modlm.files import scratch_folder
+from modlm.files import lent_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -151,20 +151,30 @@ def _started(sql: ModuleType, chosen: Mapping[str, str]) -> SparkSession:
     builder = sql.SparkSession.builder
     for name, value in chosen.items():
         builder = builder.config(name, value)
-    with tempfile.TemporaryFile() as log, failures_as_errors(log=log), _errors_of_java_to(log), _own_temporary_files():
+    with tempfile.TemporaryFile() as log, failures_as_errors(log=log), _errors_of_java_to(log):
+        _start_java(chosen)
         session: SparkSession = builder.getOrCreate()
     return session
 
 
-@contextmanager
-def _own_temporary_files() -> Iterator[None]:
-    """Spark leaves behind what it tells Java through, a folder with a secret, if it is killed; we sweep ours."""
-    with scratch_folder() as folder:
+def _start_java(chosen: Mapping[str, str]) -> None:
+    """As Spark does by itself, but that nothing stays behind when we are killed meanwhile.
+
+    Java tells us how to reach it, with a secret, through a folder that Spark makes. It is swept once Java is gone, too:
+    without it Java would not know what to do, and wait for ever.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:  # of a session before
+        return
+    with lent_folder() as (folder, handle):
         before, tempfile.tempdir = tempfile.tempdir, str(folder)
         try:
-            yield
+            gateway = launch_gateway(SparkConf().setAll(list(chosen.items())), {"pass_fds": (handle,)})
         finally:
             tempfile.tempdir = before
+    SparkContext._ensure_initialized(gateway=gateway)
 
 
 @contextmanager
