@@ -26,13 +26,10 @@ def give_gradients(params: list[nn.Parameter], step: int) -> None:
 
 @pytest.mark.parametrize("kind", list(TORCH))
 @pytest.mark.parametrize("clip", [0.0, 1.0])
-@pytest.mark.parametrize("biases", [True, False], ids=["decays-biases", "decays-matrices"])
-def test_updates_are_those_of_torch_after_clipping(kind: str, clip: float, biases: bool) -> None:
+def test_updates_are_those_of_torch_after_clipping(kind: str, clip: float) -> None:
     ours, theirs = parameters(), parameters()
-    config = OptimiserConfig(kind=kind, learning_rate=0.05, weight_decay=0.1, decay_biases=biases, clip=clip)
-    matrix, bias = theirs
-    groups = [{"params": [matrix]}, {"params": [bias], "weight_decay": 0.1 if biases else 0.0}]
-    optimiser, reference = Optimiser(config, ours), TORCH[kind](groups, lr=0.05, weight_decay=0.1)
+    config = OptimiserConfig(kind=kind, learning_rate=0.05, weight_decay=0.01, clip=clip)
+    optimiser, reference = Optimiser(config, ours), TORCH[kind](theirs, lr=0.05, weight_decay=0.01)
     for step in range(6):
         give_gradients(ours, step)
         give_gradients(theirs, step)

@@ -50,8 +50,6 @@ class OptimiserConfig:
     kind: str = "adam"
     learning_rate: float = 0.001
     weight_decay: float = 0.0
-    decay_biases: bool = True
-    """Whether weight decay is for biases too. Those of delta columns hold how frequent words are, eight nats of it."""
     lazy: bool = False
     """Whether Adam leaves word vectors that a batch does not read, and their moments, as they are."""
     clip: float = 5.0

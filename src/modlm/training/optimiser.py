@@ -41,11 +41,7 @@ class Optimiser:
         self.memory = {name: [self._first(name, parameter) for parameter in self.parameters] for name in names}
         wanted = {id(parameter) for parameter in lazy} if config.lazy and names else set()
         self.lazy = [number for number, parameter in enumerate(self.parameters) if id(parameter) in wanted]
-        eager = [number for number in range(len(self.parameters)) if number not in self.lazy]
-        free = [number for number in eager if not config.decay_biases and self.parameters[number].ndim < 2]
-        decayed = [number for number in eager if number not in free]
-        self.eager = [group for group in ((decayed, config.weight_decay), (free, 0.0)) if group[0]]
-        """Numbers of parameters that move at every step, and how strongly they decay."""
+        self.eager = [number for number in range(len(self.parameters)) if number not in self.lazy]
 
     @staticmethod
     def _first(name: str, parameter: Tensor) -> Tensor:
@@ -78,15 +74,14 @@ class Optimiser:
             scale = torch.tensor(divisor, device=gradients[0].device)
         elif divisor != 1:
             torch._foreach_mul_(gradients, 1 / divisor)
-        for numbers, weight_decay in self.eager:
-            self.update(
-                [self.parameters[number] for number in numbers],
-                [gradients[number] for number in numbers],
-                {name: [values[number] for number in numbers] for name, values in self.memory.items()},
-                lr=learning_rate,
-                weight_decay=weight_decay,
-                grad_scale=scale,
-            )
+        self.update(
+            [self.parameters[number] for number in self.eager],
+            [gradients[number] for number in self.eager],
+            {name: [values[number] for number in self.eager] for name, values in self.memory.items()},
+            lr=learning_rate,
+            weight_decay=self.weight_decay,
+            grad_scale=scale,
+        )
         for number in self.lazy:
             divisor = 1.0 if scale is None else divisor
             self._move_rows(number, gradients[number], learning_rate=learning_rate, divisor=divisor)
