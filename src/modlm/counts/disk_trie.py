@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -18,17 +17,10 @@ from modlm.counts.disk_runs import OUT_ROWS, RowsUK, packing
 from modlm.counts.linking import link_suffixes
 from modlm.counts.trie import Trie
 from modlm.errors import EstimationError
-from modlm.formats.npy import NpyWriter, header, open_npy
+from modlm.formats.npy import NpyWriter, forget, header, open_npy
 
 MOST = 2**32 - 1
 PIECE = 1 << 20  # entries copied at a time
-
-
-def forget(array: NDArray[Any]) -> None:
-    """Let go of the memory that a mapped file takes; its contents stay in the file (and in the system's cache)."""
-    if isinstance(array, np.memmap) and array.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
-        mapping: mmap.mmap = array._mmap  # type: ignore[attr-defined]
-        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 class TrieWriter:
@@ -144,9 +136,7 @@ class TrieWriter:
         with path.open("wb") as stream:
             size = stream.write(header(np.dtype("<u4"), (levels[-1],))) + 4 * levels[-1]
             stream.truncate(size)
-            if hasattr(
-                os, "posix_fallocate"
-            ):  # a full disk shows here; later, writing to the map would end the process
+            if hasattr(os, "posix_fallocate"):  # or a full disk would end the process when the map is written to
                 os.posix_fallocate(stream.fileno(), 0, size)
         suffix = np.load(path, mmap_mode="r+")
         maps = [np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in ("words", "first")]

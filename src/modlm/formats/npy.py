@@ -7,6 +7,7 @@ it must hold; its header is compared, never interpreted, so no file can make us 
 from __future__ import annotations
 
 import hashlib
+import mmap
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,7 @@ AnyArray = NDArray[Any]
 
 DTYPES = ("|b1", "|u1", "<u2", "<u4", "<u8", "<i4", "<i8", "<f2", "<f4", "<f8")
 PIECE = 1 << 22  # bytes written and hashed together
+KEPT = 16  # pieces of a mapped file that stay in memory while it is written to another
 ROOM = 256  # bytes that a header is looked for in; ours have 128
 
 
@@ -63,10 +65,23 @@ def write_npy(path: Path, array: AnyArray) -> tuple[int, str]:
         flat = np.ascontiguousarray(array).reshape(-1)
         step = max(1, PIECE // max(1, array.itemsize))
         for begin in range(0, len(flat), step):
+            if begin % (KEPT * step) == 0:
+                forget(array)
             piece = flat[begin : begin + step].astype(dtype, copy=False).view(np.uint8).data
             stream.write(piece)
             digest.update(piece)
         return stream.tell(), digest.hexdigest()
+
+
+def forget(array: AnyArray) -> None:
+    """Let go of the memory that a mapped file takes; its contents stay in the file (and in the system's cache)."""
+    under: Any = array
+    while isinstance(under, np.ndarray):
+        if isinstance(under, np.memmap) and under.mode == "c":
+            return  # what was written is nowhere else
+        under = under.base
+    if isinstance(under, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        under.madvise(mmap.MADV_DONTNEED)
 
 
 def open_npy(path: Path, *, dtype: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:
