@@ -4,106 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
-import re
 import resource
 import signal
-import socket
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.faults.outcome import Outcome, Row
-
-from small_texts import TEXTS, model_of
+from tests.faults.server import Server, all_of, request, serving, status
 
 TEXT = "a b c a b"
 HEADER_TIMEOUT, BODY_TIMEOUT = 2.0, 3.0
-HEAD = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 MANY = 2000  # answers, of which the buffers of a connection hold a part
 LATE = 20.0  # seconds beyond a limit after which a connection that is still open is lost: this machine may be busy
-
-
-class Server:
-    """A running server: where it is, and how much memory it has."""
-
-    def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
-        self.process, self.port = process, port
-
-    async def connection(self, *, room: int = 0) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """One to the server; with `room`, one that takes in only about so many bytes before they are read."""
-        plug = socket.socket()
-        plug.setblocking(False)
-        if room:
-            plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
-        try:
-            await asyncio.get_running_loop().sock_connect(plug, ("127.0.0.1", self.port))
-        except BaseException:
-            plug.close()
-            raise
-        return await asyncio.open_connection(sock=plug)
-
-    async def ask(self, data: bytes) -> bytes:
-        """The whole answer to some bytes; what came of it if the connection was cut."""
-        reader, writer = await self.connection()
-        try:
-            with suppress(ConnectionError):
-                writer.write(data)
-                await writer.drain()
-            return await all_of(reader)
-        finally:
-            writer.close()
-
-    async def post(self, path: str, **body: Any) -> bytes:
-        return await self.ask(request(path, json.dumps(body).encode(), close=True))
-
-    def resident(self) -> int:
-        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-async def all_of(reader: asyncio.StreamReader) -> bytes:
-    found = b""
-    with suppress(ConnectionError):
-        while piece := await reader.read(1 << 16):
-            found += piece
-    return found
-
-
-def request(path: str, body: bytes, *, close: bool = False) -> bytes:
-    head = HEAD % (path.encode(), len(body))
-    return (head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") if close else head) + body
-
-
-def status(answer: bytes) -> int:
-    found = re.match(rb"HTTP/1\.1 (\d+)", answer)
-    return int(found[1]) if found else 0
-
-
-@asynccontextmanager
-async def serving(*options: str) -> AsyncIterator[Server]:
-    with tempfile.TemporaryDirectory(prefix="serving-") as name:
-        folder = Path(name) / "small"
-        model_of(TEXTS["random sentences"], order=3).save(folder)
-        command = [sys.executable, "-c", "from modlm.cli import main; main()", "serve", str(folder), "--port", "0"]
-        process = await asyncio.create_subprocess_exec(*command, *options, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        line = (await process.stdout.readline()).decode()
-        found = re.search(r":(\d+)  serves", line)
-        assert found, line
-        try:
-            yield Server(process, int(found[1]))
-        finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
 
 
 async def crowd(number: int, one: Callable[[int], Awaitable[str | None]], outcome: Outcome, what: str) -> None:
