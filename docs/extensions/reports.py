@@ -30,13 +30,15 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def write_pages(app: Sphinx, config: Config) -> None:
-    """docs/reports: a copy of each report, and a list of them."""
-    sources = sorted((Path(app.srcdir).parent / "benchmarks" / "reports").glob("*.md"))
+    """docs/reports: a copy of each report and figure, and a list of the reports."""
+    reports = Path(app.srcdir).parent / "benchmarks" / "reports"
+    sources = sorted(reports.glob("*.md"))
     target = Path(app.srcdir) / PLACE
     target.mkdir(exist_ok=True)
     pages = {path.name: path.read_text("utf-8").replace("../../docs/", "../") for path in sources}
     pages["index.md"] = INDEX + "".join(f"{entry}\n" for entry in entries(sources, pages)) + "```\n"
-    for left_over in {path.name for path in target.glob("*.md")} - pages.keys():
+    pages |= {path.name: path.read_text("utf-8") for path in reports.glob("*.svg")}
+    for left_over in {path.name for pattern in ("*.md", "*.svg") for path in target.glob(pattern)} - pages.keys():
         (target / left_over).unlink()
     for name, text in pages.items():
         if not (target / name).is_file() or (target / name).read_text("utf-8") != text:
