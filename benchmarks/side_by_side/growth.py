@@ -52,7 +52,8 @@ def figure(series: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
                 if places:
                     axes.plot(*zip(*places, strict=True), color=colour, marker=mark, linestyle=line, label=engine)
             axes.set(xlabel="words", ylabel=label, xscale="log", yscale="log")
-        drawing.axes[0].legend(frameon=False)
+        lines, names = drawing.axes[0].get_legend_handles_labels()
+        drawing.legend(lines, names, loc="outside upper center", ncols=max(1, len(names)), frameon=False)
         text = io.StringIO()
         drawing.savefig(text, format="svg", metadata={"Date": None, "Title": "Cost of counting against size"})
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
