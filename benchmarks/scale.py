@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from modlm.cores import allowed_cores
 from modlm.files import new_file
 from side_by_side import report, scale_page, spark_log
 from side_by_side.growth import figure, power
@@ -190,7 +191,9 @@ def measured(asked: argparse.Namespace, texts: Sequence[Path], folder: Path) -> 
             beside = partial(beside_lmplz, shell, asked.lmplz.resolve(), text, words, asked.order)
             runs.append(kept(folder, asked, f"lmplz-{size}", beside))
     machine = [*report.machine(kenlm_version="as given", bandwidths=[])[:2], f"load average {report.load_average()}"]
-    machine.append(f"pyspark {report.version('pyspark')}, master {asked.master}")
+    machine.append(
+        f"pyspark {report.version('pyspark')}, master {asked.master}; all programs had {len(allowed_cores())} core(s)"
+    )
     return {"date": datetime.date.today().isoformat(), "order": asked.order, "memory": asked.memory,
             "spark_memory": asked.spark_memory, "machine": machine, "runs": runs, "failed": failed}  # fmt: skip
 

@@ -8,7 +8,6 @@ core until it runs.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import os
 from collections.abc import Callable, Iterable
@@ -25,6 +24,8 @@ def _asking() -> Callable[[], int] | None:
     """The system's call for the core of this thread, if it has one and threads can be told where to run."""
     if not hasattr(os, "sched_setaffinity"):
         return None
+    import ctypes
+
     return getattr(ctypes.CDLL(None), "sched_getcpu", None)
 
 

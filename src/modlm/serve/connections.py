@@ -114,10 +114,10 @@ class GuardedConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Something from the client."""
+        if self.transport.is_closing():
+            return
         self.held += data
         self._read()
-        if self.held:
-            self.flow.pause_reading()
         if len(self.held) > MOST_HELD and not self.transport.is_closing():
             message = "Too many requests were sent on this connection before the answers to others. Wait for answers."
             self._refuse(503, "busy", message, retry_after=1)
@@ -128,7 +128,10 @@ class GuardedConnection(HttpToolsProtocol):
         while at < len(data) and not self.pipeline and not self.transport.is_closing():
             self._read_piece(data[at : at + PIECE])
             at += PIECE
-        self.held = bytes(data[at:]) if not self.transport.is_closing() else b""
+        if at:
+            self.held = bytes(data[at:])
+        if self.held:
+            self.flow.pause_reading()
 
     def _read_piece(self, data: memoryview) -> None:
         if self.head == 0 and self.sending.handle is None:  # the first bytes of one more request
@@ -159,8 +162,6 @@ class GuardedConnection(HttpToolsProtocol):
             self.sending.start(self._end)
         if self.held:
             self._read()
-        if self.held:
-            self.flow.pause_reading()
 
     def timeout_keep_alive_handler(self) -> None:
         """Idle for too long."""
