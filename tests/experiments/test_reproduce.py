@@ -329,9 +329,10 @@ def test_a_run_is_like_another_in_its_settings_only(place: Path) -> None:
     assert (found.preset, found.text, dict(found.columns)) == ("paper/ptb-lstm", "", {})
     chained = '[again]\nkind = "train"\nlike = "lstm"\npreset = "paper/ptb-lstm"\ncorpus = "ptb"\n'
     runs.write_text(RUNS + like + own + chained, encoding="utf-8")
-    assert Book.open(place / "recipes").runs["again"].settings == {
-        "net": {"hidden": 8}
-    }  # of that run, not of its model
+    assert Book.open(place / "recipes").runs["again"].settings == found.settings
+    runs.write_text(RUNS + like.replace("hybrid", "again") + chained, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"runs.toml: runs are like each other in a circle: lstm -> again -> lstm"):
+        Book.open(place / "recipes")
     runs.write_text(RUNS + like.replace("hybrid", "hybird"), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"runs.toml: lstm.like: 'hybird' is unknown. Did you mean 'hybrid'"):
         Book.open(place / "recipes")

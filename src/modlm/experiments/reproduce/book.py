@@ -181,14 +181,17 @@ def _read(path: Path) -> Table:
         raise ConfigError(f"{path} is not a TOML file: {error}.") from None
 
 
-def _like(tables: Table, name: str) -> Table:
-    """A run with its settings laid over those of the run that it is like."""
+def _like(tables: Table, name: str, after: tuple[str, ...] = ()) -> Table:
+    """A run with its settings laid over those of the run that it is like, which may itself be like another."""
     table: Table = tables[name]
     model = table.get("like")
     if model is None:
         return table
     _known(model, tables, f"{RUNS}: {name}.like")
-    shared = {"settings": tables[model].get("settings", {})}
+    chain = (*after, name)
+    if model in chain:
+        raise ConfigError(f"{RUNS}: runs are like each other in a circle: {' -> '.join((*chain, model))}.")
+    shared = {"settings": _like(tables, model, chain).get("settings", {})}
     return merged(shared, {key: value for key, value in table.items() if key != "like"})
 
 
