@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,21 @@ def test_a_sample_and_the_rest_are_the_whole() -> None:
     rest = list(kept(TextEntry(name="r", of=("x",), without_every=4), iter(lines)))
     assert sample == [b"0\n", b"4\n", b"8\n"] and sorted(sample + rest) == lines
     assert list(kept(TextEntry(name="f", of=("x",), first=3), iter(lines))) == lines[:3]
+
+
+def test_a_sample_of_stretches_keeps_neighbours_together() -> None:
+    lines = [b"%d\n" % number for number in range(10)]
+    sample = list(kept(TextEntry(name="s", of=("x",), every=2, stretch=3), iter(lines)))
+    rest = list(kept(TextEntry(name="r", of=("x",), without_every=2, stretch=3), iter(lines)))
+    assert sample == [*lines[:3], *lines[6:9]] and rest == [*lines[3:6], lines[9]]
+    with pytest.raises(ConfigError, match="stretch must be at least 1 sentence, but is 0"):
+        TextEntry(name="s", of=("x",), every=2, stretch=0)
+
+
+def test_a_text_is_known_by_what_its_entry_says() -> None:
+    entry = TextEntry(name="s", of=("x",), every=2, stretch=1)
+    assert entry.stated() == {"name": "s", "of": ("x",), "every": 2}
+    assert replace(entry, stretch=3).stated() == {**entry.stated(), "stretch": 3}
 
 
 def test_texts_differ_by_scale(place: Path) -> None:

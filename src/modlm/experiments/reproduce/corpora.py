@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,7 +99,7 @@ class Corpora:
 
     def _written(self, entry: TextEntry, files: tuple[Path, ...]) -> Path:
         """The lines that an entry keeps of some files, in a file named after both."""
-        about = [asdict(entry), [(path.name, path.stat().st_size) for path in files]]
+        about = [entry.stated(), [(path.name, path.stat().st_size) for path in files]]
         mark = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
         target = self.made / f"{entry.name}-{mark}.txt"
         if not target.is_file():
@@ -147,11 +146,10 @@ def kept(entry: TextEntry, all_lines: Iterator[bytes]) -> Iterator[bytes]:
     """The lines that a text keeps."""
     if entry.first:
         return islice(all_lines, entry.first)
-    if entry.every:
-        return islice(all_lines, 0, None, entry.every)
-    if entry.without_every:
-        return (line for number, line in enumerate(all_lines) if number % entry.without_every)
-    return all_lines
+    if not (period := entry.every or entry.without_every):
+        return all_lines
+    sample = bool(entry.every)
+    return (line for number, line in enumerate(all_lines) if (number // entry.stretch % period == 0) == sample)
 
 
 def _found(name: str, path: Path, book: Book) -> Path:

@@ -52,13 +52,17 @@ class TextEntry:
     first: int = 0
     """Only so many sentences; 0: all."""
     every: int = 0
-    """Only the first of every so many sentences."""
+    """Only the first of every so many stretches."""
     without_every: int = 0
     """All but these."""
+    stretch: int = 1
+    """Sentences that stay together; long ones keep most documents whole, on one side of the cut."""
 
     def __post_init__(self) -> None:
         if sum(map(bool, (self.first, self.every, self.without_every))) > 1:
             raise ConfigError(f"texts.{self.name} takes one of first, every and without_every.")
+        if self.stretch < 1:
+            raise ConfigError(f"texts.{self.name}.stretch must be at least 1 sentence, but is {self.stretch}.")
         if not self.of:
             raise ConfigError(f"texts.{self.name}.of must name at least one text.")
 
@@ -66,6 +70,11 @@ class TextEntry:
     def whole(self) -> bool:
         """Whether nothing is cut away."""
         return not (self.first or self.every or self.without_every)
+
+    def stated(self) -> dict[str, Any]:
+        """What differs from the defaults; a field that entries get later makes no other text of those there are."""
+        said = ((each.name, getattr(self, each.name), each.default) for each in dataclasses.fields(self))
+        return {name: value for name, value, default in said if value != default}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,7 +122,7 @@ class Results:
             "kind": run.kind,
             "corpora": self.corpora.names(run.name),
             "text": run.text,
-            "texts": [dataclasses.asdict(entry) for entry in self._entries(named)],
+            "texts": [entry.stated() for entry in self._entries(named)],
             "columns": run.columns,
             "smoothing": run.smoothing,
             "settings": table,
