@@ -92,6 +92,20 @@ def test_a_token_that_is_accepted_goes_on_with_the_text(explorer: Explorer) -> N
         assert explorer.text().rstrip() == written
 
 
+def test_a_cursor_that_the_browser_forgets_is_remembered(explorer: Explorer) -> None:
+    """Browsers may move the cursor of a text that is changed while focus is elsewhere; here a script does."""
+    explorer.open("view=next").type("the company said it wou")
+    accepted = explorer.page.locator(".next-list button", has_text="l").first
+    accepted.click()
+    explorer.page.evaluate("document.querySelector('#text-input').setSelectionRange(0, 0)")
+    explorer.page.locator(".next-list button", has_text="d").first.click()
+    assert explorer.text().rstrip() == "the company said it would"
+    explorer.page.evaluate("document.querySelector('#text-input').setSelectionRange(0, 0)")
+    explorer.page.locator("#text-input").focus()
+    explorer.page.keyboard.type("!")
+    assert explorer.text().rstrip() == "the company said it would!"
+
+
 def test_generated_tokens_make_words(explorer: Explorer) -> None:
     explorer.open("view=next").type("the comp")
     explorer.page.get_by_label("Temperature").fill("0")

@@ -102,7 +102,7 @@ def test_the_loss_is_that_of_d_times_lambda_and_p_sums_to_one(case: Case) -> Non
 def test_gradients_are_those_of_the_loss(monkeypatch: pytest.MonkeyPatch, delta: bool, off: bool, rows: int) -> None:
     """gradcheck asks for gradients at single positions, so the path with one factor each is taken."""
     monkeypatch.setattr(mixture_loss, "LEAST_ROWS", rows)
-    monkeypatch.setattr(mixture_loss, "CELLS", 1)
+    monkeypatch.setattr(mixture_loss, "CHUNK_BYTES", 1)
     case = Case.random(delta=delta, off=off)
 
     def nll(hidden_PH: Tensor, weight_KH: Tensor, bias_K: Tensor) -> Tensor:
@@ -123,6 +123,27 @@ def test_gradients_in_single_precision_are_those_of_the_explicit_product(delta: 
     explicit = torch.autograd.grad(-probs_PJ.gather(1, case.words_P[:, None]).log().sum(), leaves)
     for ours, expected in zip(fused, explicit, strict=True):
         torch.testing.assert_close(ours, expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("delta", [True, False])
+def test_narrow_products_give_the_loss_and_gradients_up_to_their_rounding(delta: bool) -> None:
+    """The vectors are numbers that bfloat16 has, so what is left are logits, weights and gradients in 8 bits each."""
+    case = Case.random(positions=300, words=50, delta=delta, off=True, dtype=torch.bfloat16)
+    leaves = [tensor.requires_grad_() for tensor in (case.hidden_PH, case.weight_KH, case.bias_K.float())]
+    narrow = mixture_nll(*leaves, case.log_probs_PD.float(), case.words_P, case.off_PD, delta=delta)
+    gradients = torch.autograd.grad(narrow[0].sum(), leaves)
+    wide = Case(
+        *(leaf.detach().double().requires_grad_() for leaf in leaves), case.distributions_PJD.double(), case.words_P,
+        case.off_PD, delta,
+    )  # fmt: skip
+    wide_leaves = [wide.hidden_PH, wide.weight_KH, wide.bias_K]
+    exact = mixture_nll(*wide_leaves, case.log_probs_PD.double(), wide.words_P, wide.off_PD, delta=delta)
+    assert [part.dtype for part in (*narrow, *gradients)] == [torch.float32] * 2 + [leaf.dtype for leaf in leaves]
+    logits_PK = wide.hidden_PH @ wide.weight_KH.t() + wide.bias_K
+    rounding = 2**-8 * float(logits_PK.detach().abs().max())  # twice half a unit in the last place: product, and bias
+    torch.testing.assert_close(narrow[0].double(), exact[0], rtol=0, atol=2 * rounding + 2**-8)
+    for ours, expected in zip(gradients, torch.autograd.grad(exact[0].sum(), wide_leaves), strict=True):
+        assert 0 < (ours.double() - expected).norm() < rounding * expected.norm()
 
 
 def test_a_second_way_back_gives_the_same_gradients() -> None:

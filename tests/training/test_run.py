@@ -68,6 +68,15 @@ def test_the_journal_has_a_line_for_each_evaluation_and_no_times(texts: Path) ->
     assert min(lines, key=lambda line: line["valid_mean_nll"]) == [line for line in lines if line["best"]][-1]
 
 
+@pytest.mark.parametrize("kind", ["neural", "interpolated", "hybrid"])
+def test_narrow_products_train_nearly_the_same_model(texts: Path, kind: str) -> None:
+    exact, narrow = (
+        train(tiny_config(texts, kind=kind, products=products), texts / products, device="cpu").valid_perplexity
+        for products in ("float32", "bfloat16")
+    )
+    assert narrow != exact and narrow == pytest.approx(exact, rel=0.01)
+
+
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_a_run_repeats_to_the_bit_and_another_seed_gives_another(texts: Path, context: str) -> None:
     for name in ("one", "two"):

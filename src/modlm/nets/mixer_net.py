@@ -69,10 +69,21 @@ class MixerNet(nn.Module):
         return hidden_TBH, state_SBH
 
     def nll(
-        self, hidden_PH: Tensor, log_probs_PD: Tensor, words_P: Tensor, off_PD: Tensor | None = None
+        self,
+        hidden_PH: Tensor,
+        log_probs_PD: Tensor,
+        words_P: Tensor,
+        off_PD: Tensor | None = None,
+        *,
+        products: torch.dtype | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """-log p of each word (with gradients where they are on) and the weight on dense columns (without)."""
+        """-log p of each word (with gradients where they are on) and the weight on dense columns (without).
+
+        `products` is the type of numbers in which vectors of contexts and of columns meet; none: their own.
+        """
         weight_KH, bias_K = self._output()
+        if products is not None:
+            hidden_PH, weight_KH = hidden_PH.to(products), weight_KH.to(products)
         return mixture_nll(hidden_PH, weight_KH, bias_K, log_probs_PD, words_P, off_PD, delta=self.delta)
 
     def log_weights(self, hidden_PH: Tensor) -> Tensor:

@@ -5,6 +5,9 @@
 Positions are taken in chunks whose logits stay in cache. One buffer holds a chunk's logits, then its weights lambda,
 then the gradient of -log p with respect to the logits, lambda - r, where r is each column's share of p; from there both
 gradients are matrix products. All of this happens on the way forward; the way back only scales.
+
+Hidden and output vectors may be narrower than the rest, bfloat16 say: then products, logits and their gradients are as
+narrow, while the few numbers of each position that make up its loss have the type of the biases.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from torch.autograd.function import once_differentiable
 
 from modlm.arrays import even_ranges
 
-CELLS = 256 * 10_000  # logits in a chunk: ten megabytes
+CHUNK_BYTES = 256 * 10_000 * 4  # of logits
 LEAST_ROWS = 32  # fewer make matrix products slow
 _ROOM = threading.local()
 
@@ -71,7 +74,8 @@ class _Layer:
 
     def logits(self, rows: Tensor, columns: Tensor) -> Tensor:
         """Single logits: one column for each row."""
-        return (self.hidden_PH[rows] * self.weight_KH[columns]).sum(1) + self.bias_K[columns]
+        products_RH = self.hidden_PH[rows].to(self.bias_K.dtype) * self.weight_KH[columns]
+        return products_RH.sum(1) + self.bias_K[columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,23 +136,24 @@ def _losses(
 ) -> tuple[Tensor, Tensor]:
     """-log p and dense mass of all positions; fills the gradients of the sum of -log p, each times its scale."""
     positions, columns = len(hidden_PH), len(bias_K)
-    nll_P, mass_P = hidden_PH.new_empty(positions), hidden_PH.new_empty(positions)
+    nll_P, mass_P = bias_K.new_empty(positions), bias_K.new_empty(positions)
+    narrow_K = bias_K.to(hidden_PH.dtype)
     if gradients is not None and positions == 0:
         gradients.weight_KH.zero_()
-    rows = max(LEAST_ROWS, CELLS // columns)
+    rows = max(LEAST_ROWS, CHUNK_BYTES // (columns * hidden_PH.element_size()))
     ranges = even_ranges(positions, max(1, round(positions / rows)))
     for start, end in ranges:
         logits_PK = torch.mm(hidden_PH[start:end], weight_KH.t(), out=_scratch(end - start, columns, hidden_PH))
-        logits_PK.add_(bias_K)  # addmm would first write the biases to every row, which takes longer
+        logits_PK.add_(narrow_K)  # addmm would first write the biases to every row, which takes longer
         layer = _Layer(hidden_PH[start:end], weight_KH, bias_K)
         nll_P[start:end], mass_P[start:end] = _to_gradients(logits_PK, given.part(start, end), layer)
         if gradients is None:
             continue
         if scale_P is not None:
-            logits_PK.mul_(scale_P[start:end, None])
+            logits_PK.mul_(scale_P[start:end, None].to(logits_PK.dtype))
         torch.mm(logits_PK, weight_KH, out=gradients.hidden_PH[start:end])
         gradients.weight_KH.addmm_(logits_PK.t(), hidden_PH[start:end], beta=float(start > 0))
-        gradients.bias_K.add_(logits_PK.sum(0))
+        gradients.bias_K.add_((logits_PK.new_ones(1, end - start) @ logits_PK)[0])  # sums, faster than sum
     return nll_P, mass_P
 
 
@@ -166,17 +171,19 @@ def _to_gradients(logits_PK: Tensor, given: _Given, layer: _Layer) -> tuple[Tens
     dense = given.log_probs_PD.shape[1]
     if given.off_PD is not None:
         logits_PK[:, :dense].masked_fill_(given.off_PD, -torch.inf)
-    scores_PC = _candidates(logits_PK, given)
+    scores_PC = _candidates(logits_PK, given).to(layer.bias_K.dtype)
     joint_PC = scores_PC.clone()
     joint_PC[:, :dense] += given.log_probs_PD
     log_joint_P = joint_PC.logsumexp(1)
     shares_PC = joint_PC.sub_(log_joint_P[:, None]).exp_().nan_to_num_(0.0)  # no share of a p of 0
     weights_PK = torch.softmax(logits_PK, -1, out=logits_PK)
-    log_normaliser_P = _log_normaliser(weights_PK, scores_PC, _candidates(weights_PK, given), layer)
-    mass_P = weights_PK[:, :dense].sum(1)
-    weights_PK[:, :dense] -= shares_PC[:, :dense]
+    weights_PC = _candidates(weights_PK, given).to(layer.bias_K.dtype)
+    log_normaliser_P = _log_normaliser(weights_PK, scores_PC, weights_PC, layer)
+    mass_P = weights_PC[:, :dense].sum(1)
+    gradient_PC = weights_PC.sub_(shares_PC).to(weights_PK.dtype)
+    weights_PK[:, :dense] = gradient_PC[:, :dense]
     if given.delta:
-        weights_PK.scatter_add_(1, (given.words_P + dense)[:, None], -shares_PC[:, dense:])
+        weights_PK[torch.arange(len(weights_PK), device=weights_PK.device), given.words_P + dense] = gradient_PC[:, dense]
     return log_normaliser_P - log_joint_P, mass_P
 
 

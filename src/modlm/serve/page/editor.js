@@ -15,6 +15,7 @@ export class Editor extends EventTarget {
   #past = [];
   #marked = [];
   #caret = -1;
+  #left = { at: 0, moved: false };
   #pinned = null;
   #waiting = false;
   #later = debounced(() => this.#changed(), 150);
@@ -38,8 +39,9 @@ export class Editor extends EventTarget {
       this.undo();
     });
     this.input.addEventListener("paste", (event) => this.#paste(event));
-    for (const event of ["keyup", "focus", "select"]) this.input.addEventListener(event, () => this.#moved());
-    document.addEventListener("selectionchange", () => document.activeElement === this.input && this.#moved());
+    this.input.addEventListener("focus", () => this.#taken());
+    for (const event of ["keyup", "select"]) this.input.addEventListener(event, () => this.#moved());
+    document.addEventListener("selectionchange", () => this.#focused && this.#moved());
     this.#followMouse();
     this.#render();
   }
@@ -48,8 +50,14 @@ export class Editor extends EventTarget {
     return this.input.value;
   }
 
+  /** Where the cursor stands, or was left: a browser may forget its place in a text that is changed while focus is elsewhere. */
   get caret() {
-    return this.input.selectionEnd;
+    if (this.#focused) this.#left.at = this.input.selectionEnd;
+    return Math.min(this.#left.at, this.text.length);
+  }
+
+  get #focused() {
+    return document.activeElement === this.input;
   }
 
   get canUndo() {
@@ -60,7 +68,7 @@ export class Editor extends EventTarget {
   replace(text, { caret = text.length, undoable = true } = {}) {
     if (undoable) this.#past.push([this.text, this.caret]);
     this.input.value = text;
-    this.input.setSelectionRange(caret, caret);
+    this.#put(caret);
     this.#changed();
   }
 
@@ -80,7 +88,7 @@ export class Editor extends EventTarget {
 
   moveTo(at, { focus = false } = {}) {
     if (focus) this.input.focus({ preventScroll: true });
-    this.input.setSelectionRange(at, at);
+    this.#put(at);
     this.#moved();
   }
 
@@ -129,6 +137,17 @@ export class Editor extends EventTarget {
     const element = line?.at(word.index);
     this.#marked = element ? [[element, "active"], [line.element, "here"]] : [];
     for (const [own, name] of this.#marked) own.classList.add(name);
+  }
+
+  #put(at) {
+    this.input.setSelectionRange(at, at);
+    this.#left = { at, moved: !this.#focused };
+  }
+
+  /** Focus is back: the cursor goes where it was put meanwhile; a selection that nobody touched stays. */
+  #taken() {
+    if (this.#left.moved) this.#put(this.#left.at);
+    this.#moved();
   }
 
   #changed() {
