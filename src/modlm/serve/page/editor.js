@@ -15,7 +15,7 @@ export class Editor extends EventTarget {
   #past = [];
   #marked = [];
   #caret = -1;
-  #left = { at: 0, moved: false };
+  #left = { at: 0, text: null };
   #pinned = null;
   #waiting = false;
   #later = debounced(() => this.#changed(), 150);
@@ -141,12 +141,12 @@ export class Editor extends EventTarget {
 
   #put(at) {
     this.input.setSelectionRange(at, at);
-    this.#left = { at, moved: !this.#focused };
+    this.#left = { at, text: this.#focused ? null : this.text };
   }
 
-  /** Focus is back: the cursor goes where it was put meanwhile; a selection that nobody touched stays. */
+  /** Focus is back: the cursor goes where it was put meanwhile, unless somebody else has changed the text since. */
   #taken() {
-    if (this.#left.moved) this.#put(this.#left.at);
+    if (this.#left.text === this.text) this.#put(this.#left.at);
     this.#moved();
   }
 
