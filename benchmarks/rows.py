@@ -41,12 +41,12 @@ def ten_folds(config: RunConfig, corpus: Corpus) -> TextRows:
 def first_batch(asked: argparse.Namespace) -> None:
     """One update of a run, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="modlm-bench-") as folder:
-        updates(trainer_of(configured(NAMED[HYBRID], asked), Path(folder)), 1)
+        updates(trainer_of(configured(HYBRID, asked), Path(folder)), 1)
 
 
 def measured(asked: argparse.Namespace, given: Sequence[str]) -> Speeds:
     """Words a second of both ways, bytes a position, and seconds until the first update."""
-    config = configured(NAMED[HYBRID], asked)
+    config = configured(HYBRID, asked)
     corpus = Corpus.from_text(Path(asked.ptb[0]))
     size = ten_folds(config, corpus).bytes / len(corpus.ids)
     one_count(config, corpus)

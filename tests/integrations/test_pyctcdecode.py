@@ -22,11 +22,12 @@ ALPHA, BETA = 0.7, 0.4
 @pytest.fixture
 def pyctcdecode() -> Iterator[Any]:
     """The package; what it says about small vocabularies is not ours to test."""
-    logging.disable(logging.WARNING)
-    yield pytest.importorskip(
+    package = pytest.importorskip(
         "pyctcdecode",
         reason="pyctcdecode is not installed; it wants numpy < 2: pip install --no-deps pyctcdecode pygtrie",
     )
+    logging.disable(logging.WARNING)
+    yield package
     logging.disable(logging.NOTSET)
 
 

@@ -183,7 +183,8 @@ def _to_gradients(logits_PK: Tensor, given: _Given, layer: _Layer) -> tuple[Tens
     gradient_PC = weights_PC.sub_(shares_PC).to(weights_PK.dtype)
     weights_PK[:, :dense] = gradient_PC[:, :dense]
     if given.delta:
-        weights_PK[torch.arange(len(weights_PK), device=weights_PK.device), given.words_P + dense] = gradient_PC[:, dense]
+        rows_P = torch.arange(len(weights_PK), device=weights_PK.device)
+        weights_PK[rows_P, given.words_P + dense] = gradient_PC[:, dense]
     return log_normaliser_P - log_joint_P, mass_P
 
 
