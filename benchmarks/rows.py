@@ -22,7 +22,7 @@ from modlm.training.config import RunConfig
 from modlm.training.rows import TextRows, held_out_rows, rows
 from side_by_side.ratios import Speeds, arguments, publish
 from side_by_side.timing import clocked, in_turns
-from train import HYBRID, NAMED, configured, trainer_of, updates
+from train import HYBRID, configured, trainer_of, updates
 
 TITLE = "Rows for training"
 FOLDS, ONE, FIRST_BATCH = "10 folds", "one count", "--first-batch"
