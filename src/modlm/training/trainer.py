@@ -35,8 +35,6 @@ from modlm.training.optimiser import Optimiser
 from modlm.training.signals import Interrupted, StoppedEvaluation, StopRequest, listening
 from modlm.training.standing import Rules, Standing
 
-PRODUCTS = {"float32": None, "bfloat16": torch.bfloat16}
-
 
 @dataclass(frozen=True, slots=True)
 class Texts:
@@ -220,7 +218,7 @@ class Trainer:
         if batch.real_TB.shape[1] == 0:
             return 0.0, 0.0
         hidden_PH, off_PD = self.forward(batch)
-        products = PRODUCTS[self.rules.config.products]
+        products: torch.dtype = getattr(torch, self.rules.config.products)
         nll_P, mass_P = self.net.nll(hidden_PH, batch.log_probs_PD, batch.words_P, off_PD, products=products)
         nll = nll_P.sum()
         nll.backward()  # type: ignore[no-untyped-call]
