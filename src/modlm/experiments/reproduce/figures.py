@@ -30,6 +30,7 @@ STYLE: dict[Any, Any] = {
 }
 WIDTH = 6.4  # inches
 HIGHEST = 2.0  # perplexities more than so many times the lowest are above the frame
+FOOT = 2.0  # where a bar's number stands: at its top it could lie on the paper's line
 
 
 def draw(recipe: Recipe, rows: Sequence[Answer], shop: Workshop) -> str:
@@ -108,7 +109,8 @@ def bars(recipe: Recipe, rows: Sequence[Answer], shop: Workshop) -> Any:
         hatch = "//" if added[place] else ""
         axes.bar(place, answer.ours or math.nan, color=colour, hatch=hatch, edgecolor="white")
         if answer.ours is not None:
-            axes.annotate(f"{answer.ours:.1f}", (place, answer.ours), ha="center", va="bottom", fontsize=9)
+            plate = {"facecolor": colour, "edgecolor": "none", "pad": 1.5}
+            axes.text(place, FOOT, f"{answer.ours:.1f}", ha="center", color="white", fontsize=9, bbox=plate)
         if answer.paper is not None:
             axes.plot([place - 0.4, place + 0.4], [answer.paper] * 2, color="black", linewidth=1.5)
     axes.set_xticks(range(len(rows)), [_bar_name(answer) for answer in rows], fontsize=8)
