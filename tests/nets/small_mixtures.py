@@ -66,6 +66,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "lstm without columns": {"order": 0, "extra": (), "inputs": ("word",)},
     "lstm hybrid": {"layers": 2, "features": "whitened"},
     "lstm tied, another model as a column": {"other": True, "tied": True, "order": 2},
+    "lstm tied and projected": {"tied": True, "projected": True},
     "lstm over documents": {"context": "document"},
     "gru over documents, interpolated": {"body": "gru", "context": "document", "delta": False},
 }

@@ -50,17 +50,19 @@ KINDS = st.sampled_from([("neural", True, 0), ("interpolated", False, 3), ("hybr
 
 @given(
     KINDS, st.sampled_from(list(BODIES)), st.integers(1, 2), st.integers(1, 3), st.booleans(), st.booleans(),
-    st.sampled_from([("counts",), ("word",), ("counts", "word")]), st.integers(0, 1000),
+    st.booleans(), st.sampled_from([("counts",), ("word",), ("counts", "word")]), st.integers(0, 1000),
 )  # fmt: skip
 @settings(max_examples=60, deadline=None)
 def test_every_kind_gives_distributions(
-    kind: tuple[str, bool, int], body: str, layers: int, words: int, tied: bool, off: bool, inputs: tuple[str, ...],
-    seed: int,
+    kind: tuple[str, bool, int], body: str, layers: int, words: int, tied: bool, projected: bool, off: bool,
+    inputs: tuple[str, ...], seed: int,
 ) -> None:  # fmt: skip
     _, delta, dense = kind
+    tied = tied and delta
     net = net_of(
-        delta=delta, dense=dense, body=body, layers=layers, words=words, tied=tied and delta, inputs=inputs, seed=seed
-    )
+        delta=delta, dense=dense, body=body, layers=layers, words=words, tied=tied, projected=projected and tied,
+        inputs=inputs, seed=seed,
+    )  # fmt: skip
     hidden_PH = net.hidden(*batch_of(words=words, seed=seed))[0].flatten(0, 1)
     distributions_PJD = distributions_of(len(hidden_PH), dense)
     off_PD = torch.rand(len(hidden_PH), dense, generator=torch.Generator().manual_seed(seed)) < 0.5
@@ -137,6 +139,23 @@ def test_tied_delta_vectors_are_the_word_vectors() -> None:
     assert net.inputs.word_vectors.grad is not None and net.inputs.word_vectors.grad.isfinite().all()
 
 
+def test_a_projected_net_is_the_tied_one_with_hidden_vectors_multiplied_and_begins_as_it() -> None:
+    tied, projected = net_of(tied=True), net_of(tied=True, projected=True)
+    torch.testing.assert_close(losses(projected), losses(tied))
+    assert projected.output.projection_HH is not None
+    torch.nn.init.normal_(projected.output.projection_HH, generator=torch.Generator().manual_seed(4))
+    hidden_PH = projected.hidden(*batch_of())[0].flatten(0, 1)
+    multiplied_PH = hidden_PH @ projected.output.projection_HH
+    torch.testing.assert_close(projected.log_weights(hidden_PH), tied.log_weights(multiplied_PH))
+    words_P = torch.arange(len(hidden_PH)) % WORDS
+    log_probs_PD = distributions_of(len(hidden_PH))[torch.arange(len(hidden_PH)), words_P].log()
+    torch.testing.assert_close(
+        projected.nll(hidden_PH, log_probs_PD, words_P), tied.nll(multiplied_PH, log_probs_PD, words_P)
+    )
+    losses(projected).nan_to_num(posinf=0).sum().backward()
+    assert projected.output.projection_HH.grad is not None and projected.output.projection_HH.grad.any()
+
+
 def test_the_nearest_words_are_taken_when_contexts_hold_more() -> None:
     net = net_of(words=2)
     contexts_TBW, features_TBF = batch_of(words=4)
@@ -181,6 +200,8 @@ def test_nets_that_cannot_be_are_refused() -> None:
         net_of(delta=False, dense=0)
     with pytest.raises(ConfigError, match="tied needs delta"):
         net_of(delta=False, tied=True)
+    with pytest.raises(ConfigError, match="projected lies between"):
+        net_of(projected=True)
     with pytest.raises(ConfigError, match="see nothing"):
         net_of(features=0, inputs=("counts",))
     with pytest.raises(ConfigError, match="has 2"):

@@ -90,7 +90,9 @@ def trainer_of(config: RunConfig, folder: Path, processes: Processes) -> Trainer
 
 
 @pytest.mark.parametrize("context", ["sentence", "document"])
-@pytest.mark.parametrize("more", [{}, EVERYTHING, {"net__locked": True, "net__tied": True}], ids=str)
+@pytest.mark.parametrize(
+    "more", [{}, EVERYTHING, {"net__locked": True, "net__tied": True, "net__projected": True}], ids=str
+)
 @pytest.mark.parametrize("world", [2, 3])
 def test_gradients_of_the_parts_of_a_batch_add_up_to_those_of_the_batch(
     texts: Path, context: str, more: Mapping[str, Any], world: int

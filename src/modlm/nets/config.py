@@ -48,6 +48,8 @@ class NetConfig:
     """Share of recurrent weights that are dropped throughout a batch (weight-drop)."""
     tied: bool = False
     """Whether the delta columns' output vectors are the word vectors (needs word_size = hidden)."""
+    projected: bool = False
+    """Whether hidden vectors pass through a square matrix before they meet shared word vectors (needs tied)."""
     context: str = "sentence"
     """`document` carries the recurrent state over to the next sentence."""
 
@@ -71,6 +73,11 @@ class NetConfig:
             raise ConfigError(
                 f"net.tied shares word vectors with the output, so net.word_size ({self.word_length}) must be "
                 f"net.hidden ({self.hidden}). Leave word_size out, or tied."
+            )
+        if self.projected and not self.tied:
+            raise ConfigError(
+                "net.projected lies between the body and word vectors shared by net.tied, which is off; output vectors "
+                "of their own need no such matrix. Set net.tied = true, or leave projected out."
             )
         if self.context == "document" and self.body == "feedforward":
             raise ConfigError("net.context = document carries a recurrent state, which a feedforward net has not.")

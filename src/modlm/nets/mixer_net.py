@@ -45,7 +45,9 @@ class MixerNet(nn.Module):
         self.inputs = Inputs(config, vocab_size=vocab_size, features=features, scaling=scaling, generator=generator)
         self.body = BODIES[config.body](self.inputs.size, config.hidden, config.layers, generator)
         deltas = vocab_size if delta else 0
-        self.output = Output(config.hidden, dense, deltas, tied=config.tied, generator=generator)
+        self.output = Output(
+            config.hidden, dense, deltas, tied=config.tied, projected=config.projected, generator=generator
+        )
 
     @property
     def state_shape(self) -> tuple[int, int]:
@@ -82,6 +84,7 @@ class MixerNet(nn.Module):
         `products` is the type of numbers in which vectors of contexts and of columns meet; none: their own.
         """
         weight_KH, bias_K = self._output()
+        hidden_PH = self.output.project(hidden_PH)
         if products is not None:
             hidden_PH, weight_KH = hidden_PH.to(products), weight_KH.to(products)
         return mixture_nll(hidden_PH, weight_KH, bias_K, log_probs_PD, words_P, off_PD, delta=self.delta)
@@ -89,7 +92,7 @@ class MixerNet(nn.Module):
     def log_weights(self, hidden_PH: Tensor) -> Tensor:
         """log lambda for every column (P, K)."""
         weight_KH, bias_K = self._output()
-        return torch.log_softmax(torch.addmm(bias_K, hidden_PH, weight_KH.t()), dim=-1)
+        return torch.log_softmax(torch.addmm(bias_K, self.output.project(hidden_PH), weight_KH.t()), dim=-1)
 
     def _output(self) -> tuple[Tensor, Tensor]:
         vectors = self.inputs.word_vectors[: self.vocab_size] if self.config.tied else None

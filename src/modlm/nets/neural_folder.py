@@ -92,7 +92,8 @@ def least_numbers(config: NetConfig, *, vocab_size: int, features: int, dense: i
     vectors = (vocab_size + 1) * config.word_length if "word" in config.inputs or config.tied else 0
     inputs = words + (features if "counts" in config.inputs else 0)
     columns = dense + (vocab_size if delta and not config.tied else 0)
-    return vectors + config.hidden * (inputs + (config.layers - 1) * config.hidden + columns)
+    squares = config.layers - 1 + config.projected
+    return vectors + config.hidden * (inputs + squares * config.hidden + columns)
 
 
 def empty_net(config: NetConfig, **sizes: Any) -> MixerNet:
