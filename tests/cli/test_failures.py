@@ -7,15 +7,16 @@ import gzip
 import json
 import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Files, Modlm, Outcome
 
-from modlm.cli.app import main
+from modlm.cli.app import main, run
 from modlm.cli.outcome import explain
-from modlm.errors import InputError
+from modlm.errors import InputError, LostProcessError
 
 
 def refused(outcome: Outcome, *words: str) -> None:
@@ -262,3 +263,26 @@ def test_debug_shows_where_an_error_comes_from(monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(SystemExit) as left:
         main(["ngram", str(tmp_path / "none"), "-o", str(tmp_path / "m")])
     assert left.value.code == 1
+
+
+def test_a_kill_that_follows_the_loss_of_a_process_does_not_silence_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lose(*_: object, **__: object) -> None:
+        try:
+            raise LostProcessError("Process 0 of 2 can no longer reach the others.")
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)  # as torchrun does with those that are left
+
+    monkeypatch.setattr("modlm.cli.app.app", lose)
+    assert run(["train"]) == 1
+    assert capsys.readouterr().err == "modlm: Process 0 of 2 can no longer reach the others.\n"
+
+
+def test_a_kill_alone_ends_a_command_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("modlm.cli.app.app", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(SystemExit, match="143"):
+        run(["train"])
+    assert capsys.readouterr().err == ""

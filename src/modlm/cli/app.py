@@ -149,23 +149,40 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
             return FAILED
         except typer.Abort:
             return FAILED
+        except SystemExit as leaving:
+            if (lost := _lost_before(leaving)) is None:
+                raise
+            return _failed(lost)
         except Exception as error:
             if hasattr(error, "show") and hasattr(error, "exit_code"):  # wrong usage, which typer can explain best
                 error.show()
                 return int(error.exit_code)
             if debug:
                 raise
-            if isinstance(error, OSError):
-                _drop_output()
-            if isinstance(error, LostProcessError):
-                _ignore_termination()  # torchrun ends those that are left, which is what this one is about to do
-            if message := explain(error):
-                _say(f"modlm: {message}")
-            return FAILED
+            return _failed(error)
     code = result if isinstance(result, int) else 0
     if code == INTERRUPTED:
         _say_interrupted()
     return code
+
+
+def _failed(error: Exception) -> int:
+    """The exit code of a command that ended with an error, which is told."""
+    if isinstance(error, OSError):
+        _drop_output()
+    if isinstance(error, LostProcessError):
+        _ignore_termination()  # torchrun ends those that are left, which is what this one is about to do
+    if message := explain(error):
+        _say(f"modlm: {message}")
+    return FAILED
+
+
+def _lost_before(leaving: BaseException) -> LostProcessError | None:
+    """The loss of another process that was on its way here when torchrun's signal came: that is what is to be told."""
+    error = leaving.__context__
+    while error is not None and not isinstance(error, LostProcessError):
+        error = error.__context__
+    return error
 
 
 def _say_interrupted() -> None:
