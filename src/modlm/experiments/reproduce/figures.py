@@ -30,7 +30,7 @@ STYLE: dict[Any, Any] = {
 }
 WIDTH = 6.4  # inches
 HIGHEST = 2.0  # perplexities more than so many times the lowest are above the frame
-FOOT = 2.0  # where a bar's number stands: at its top it could lie on the paper's line
+FOOT = 4.0  # points from a bar's foot to its number, which at the top could lie on the paper's line
 
 
 def draw(recipe: Recipe, rows: Sequence[Answer], shop: Workshop) -> str:
@@ -110,7 +110,8 @@ def bars(recipe: Recipe, rows: Sequence[Answer], shop: Workshop) -> Any:
         axes.bar(place, answer.ours or math.nan, color=colour, hatch=hatch, edgecolor="white")
         if answer.ours is not None:
             plate = {"facecolor": colour, "edgecolor": "none", "pad": 1.5}
-            axes.text(place, FOOT, f"{answer.ours:.1f}", ha="center", color="white", fontsize=9, bbox=plate)
+            where: dict[str, Any] = {"xytext": (0, FOOT), "textcoords": "offset points", "ha": "center"}
+            axes.annotate(f"{answer.ours:.1f}", (place, 0), color="white", fontsize=9, bbox=plate, **where)
         if answer.paper is not None:
             axes.plot([place - 0.4, place + 0.4], [answer.paper] * 2, color="black", linewidth=1.5)
     axes.set_xticks(range(len(rows)), [_bar_name(answer) for answer in rows], fontsize=8)
