@@ -91,6 +91,8 @@ class ScheduleConfig:
     """Words between evaluations; 0: twice an epoch."""
     patience: int = 6
     """Evaluations without a better one before a run ends; 0: never."""
+    least_epochs: float = 0.0
+    """Passes over the training text before patience can end a run."""
     checkpoint_seconds: float = 60.0
     """Time between checkpoints; one is written at every evaluation too."""
     batch_words: int = 512
@@ -104,7 +106,7 @@ class ScheduleConfig:
         for name in ("epochs", "batch_words", "evaluation_words", "steps"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"schedule.{name} must be above 0, but is {getattr(self, name)}.")
-        for name in ("minutes", "evaluate_every", "patience", "checkpoint_seconds"):
+        for name in ("minutes", "evaluate_every", "patience", "least_epochs", "checkpoint_seconds"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"schedule.{name} must not be negative, but is {getattr(self, name)}.")
 

@@ -22,7 +22,8 @@ RESULT = "result.json"
 MODEL = "model"
 FREE = {  # what may differ when a run is resumed; texts are compared by what is in them
     *("text", "valid", "test", "vocabulary.file"),
-    *("schedule.epochs", "schedule.minutes", "schedule.patience", "schedule.checkpoint_seconds"),
+    *("schedule.epochs", "schedule.minutes", "schedule.patience", "schedule.least_epochs"),
+    "schedule.checkpoint_seconds",
 }
 
 

@@ -101,8 +101,9 @@ class Rules:
         """What ends the run now: epochs, patience, or nothing."""
         if standing.words >= self.total_words:
             return "epochs"
-        patience = self.config.schedule.patience
-        return "patience" if 0 < patience <= standing.worse else ""
+        schedule = self.config.schedule
+        tired = 0 < schedule.patience <= standing.worse and self.epochs(standing) >= schedule.least_epochs
+        return "patience" if tired else ""
 
     def learning_rate(self, standing: Standing) -> float:
         """The rate of the next update."""
