@@ -8,7 +8,7 @@ import torch
 
 from modlm.errors import ConfigError
 from modlm.nets import features
-from modlm.nets.features import FeatureScaling, ScaledFeatures
+from modlm.nets.features import FeatureScaling, ScaledFeatures, of_this_version
 
 RANDOM = np.random.default_rng(5)
 MIXED_TF = (RANDOM.normal(size=(500, 3)) @ RANDOM.normal(size=(3, 3)) * 4 + [1, -2, 30]).astype(np.float32)
@@ -58,3 +58,21 @@ def test_unknown_kinds_and_unequal_sizes_are_refused() -> None:
         FeatureScaling.fit(MIXED_TF, "whitend")
     with pytest.raises(ConfigError, match="3 means"):
         FeatureScaling(np.zeros(3, dtype=np.float32), np.zeros((2, 2), dtype=np.float32))
+
+
+@pytest.mark.parametrize("kind", ["centred", "whitened", "raw"])
+def test_steady_features_come_in_as_their_mean_whatever_they_are(kind: str) -> None:
+    steady_F = np.array([True] + [False] * (MIXED_TF.shape[1] - 1))
+    scaling = FeatureScaling.fit(MIXED_TF, kind, steady_F=steady_F)
+    other_TF = MIXED_TF.copy()
+    other_TF[:, 0] += 5
+    assert (scaled(scaling, other_TF) == scaled(scaling, MIXED_TF)).all()
+    plain = FeatureScaling.fit(MIXED_TF, kind)
+    assert not np.allclose(scaled(plain, other_TF), scaled(plain, MIXED_TF))
+
+
+def test_tensors_of_earlier_versions_have_all_features_live() -> None:
+    old = {"inputs.scaled.mean_F": torch.zeros(3), "output.bias": torch.zeros(1)}
+    assert of_this_version(old)["inputs.scaled.live_F"].tolist() == [1, 1, 1]
+    new = old | {"inputs.scaled.live_F": torch.tensor([0.0, 1, 1])}
+    assert of_this_version(new)["inputs.scaled.live_F"].tolist() == [0, 1, 1]

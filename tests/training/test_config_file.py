@@ -39,7 +39,7 @@ def written(folder: Path, text: str) -> Path:
 def test_a_file_gives_its_settings_and_the_defaults_for_the_rest(tmp_path: Path) -> None:
     path = written(tmp_path, 'text = "a.txt"\nvalid = "/else/b.txt"\n[net]\nbody = "gru"\nhidden = 50\n')
     config = read_config(path)
-    assert config.text == str(tmp_path / "a.txt")  # seen from the folder of the file
+    assert config.text == (str(tmp_path / "a.txt"),)  # seen from the folder of the file
     assert config.valid == "/else/b.txt"
     assert (config.net.body, config.net.hidden, config.net.layers) == ("gru", 50, NetConfig().layers)
     assert config.kind == "hybrid"

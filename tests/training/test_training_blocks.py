@@ -45,14 +45,14 @@ def test_blocks_of_one_order_and_edge_share_their_counts(train: Corpus) -> None:
     both = {"mkn": ColumnsConfig(order=3), "wb": ColumnsConfig(order=3, smoothing="witten-bell")}
     columns = count_columns(replace(CONFIG, columns=both), train)
     assert columns["mkn"].counts is columns["wb"].counts
-    assert columns["wb"].held_out() is not None
+    assert columns["wb"].counts is not None
 
 
 def test_a_text_of_its_own_is_counted_over_the_runs_words(train: Corpus, tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("a b z\nz z\n")
     config = replace(CONFIG, columns={"other": ColumnsConfig(order=2, text=(str(tmp_path / "other.txt"),))})
     column = count_columns(config, train)["other"]
-    assert column.held_out() is None
+    assert column.counts is None
     counts = count_text(["a b z", "z z"], vocabulary=train.vocabulary, order=2)
     expected = NgramBlock(estimate(SMOOTHERS["modified-kneser-ney"](), counts))
     assert np.array_equal(column.block.rows(train.ids).probs_TK, expected.rows(train.ids).probs_TK)

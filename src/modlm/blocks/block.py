@@ -56,6 +56,8 @@ class Block(Protocol):
     """A label for each column."""
     features: tuple[str, ...]
     """A label for each feature."""
+    steady: int
+    """How many features, the first ones, are the same after every context: they would tell a net the fold it is in."""
     context_length: int
     """How many words of context the columns look at."""
 

@@ -17,6 +17,7 @@ class ConstantBlock:
     kind: ClassVar[str] = ""
     features: tuple[str, ...] = ()
     context_length = 0
+    steady = 0
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary

@@ -58,15 +58,25 @@ class HeldOutColumns:
             numbers_NL=self.numbers_NL.copy(),
         )
 
-    def fill(self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats, *, kept_T: Bools | None = None) -> None:
+    def fill(
+        self,
+        ids: Ids,
+        log_probs_TK: AnyFloats,
+        features_TF: AnyFloats,
+        *,
+        counted: slice = slice(None),
+        kept_T: Bools | None = None,
+    ) -> None:
         """The log rows and features of a fold (whole sentences) from the counts without it.
 
-        `kept_T` is True at the positions whose rows are wanted, whole sentences too; none: all.
+        `counted` is the part of the fold that was counted; the rest is of other texts. `kept_T` is True at the
+        positions whose rows are wanted, whole sentences too; none: all.
         """
         from modlm.blocks.held_out_kernels import held_out_rows_along
 
         contexts_TN, nodes_TN = self.counts.walk(ids)
-        self._move(-1, ids, contexts_TN, nodes_TN)
+        own = (ids[counted], contexts_TN[counted], nodes_TN[counted])
+        self._move(-1, *own)
         largest = self.smoother.largest
         discounts = [self.smoother.discounts(numbers[: largest + 1])[0] for numbers in self.numbers_NL]
         wanted = (ids, contexts_TN, nodes_TN)
@@ -77,7 +87,7 @@ class HeldOutColumns:
             *discount_tables(discounts, largest=largest), small_logs(), features_TF.shape[1] // self.counts.order,
             log_probs_TK, features_TF,
         )  # fmt: skip
-        self._move(1, ids, contexts_TN, nodes_TN)
+        self._move(1, *own)
 
     def _move(self, step: int, ids: Ids, contexts_TN: Ids, nodes_TN: Ids) -> None:
         from modlm.blocks.held_out_kernels import move

@@ -53,6 +53,7 @@ class ModelBlock:
     kind: ClassVar[str] = "model"
     columns: tuple[str, ...] = ("",)
     features: tuple[str, ...] = ()
+    steady = 0
 
     def __init__(self, model: Predictor, vocabulary: Vocabulary) -> None:
         self.model = model

@@ -33,6 +33,7 @@ class NgramBlock:
         orders = range(1, self.counts.order + 1)
         self.columns = tuple(f"{n}-gram" for n in orders)
         self.features = feature_names(self.counts.order, discounting=estimates.smoother.discounting)
+        self.steady = len(self.features) // self.counts.order  # those of the unigram
         self.context_length = self.counts.context_length
 
     def rows(self, ids: Ids) -> Rows:

@@ -28,6 +28,10 @@ Threads = Annotated[
         "--threads", min=1, metavar="N", callback=_set_threads, help="How many threads to use.  [default: all cores]"
     ),
 ]
+TrainingText = Annotated[
+    list[Path] | None,
+    typer.Option("--text", metavar="TEXT", help="Text to train on. Repeatable: each is a source of its own."),
+]
 VocabOption = Annotated[
     Path | None, typer.Option("--vocab", metavar="FILE", help="Words to know, one a line; all others are unknown.")
 ]

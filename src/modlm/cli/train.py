@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import Json, MaxWords, Threads, TokenizerOption, VocabOption
+from modlm.cli.options import Json, MaxWords, Threads, TokenizerOption, TrainingText, VocabOption
 
 
 def train(
@@ -17,7 +17,7 @@ def train(
     ] = None,
     *,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The run folder to write.")],
-    text: Annotated[Path | None, typer.Option("--text", metavar="TEXT", help="Text to train on.")] = None,
+    text: TrainingText = None,
     valid: Annotated[
         Path | None, typer.Option("--valid", metavar="TEXT", help="Text by which the best model is kept.")
     ] = None,
@@ -95,7 +95,7 @@ def train(
 
     flags: dict[str, Any] = {
         "kind": kind,
-        "text": text,
+        "text": text or None,
         "valid": valid,
         "test": test,
         "seed": seed,

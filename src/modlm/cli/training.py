@@ -95,6 +95,7 @@ def settings_table(request: Request) -> dict[str, Any]:
         raise ConfigError(f"There is no run in {request.folder} to go on with: it has no {CONFIG}.")
     for path, value in request.flags.items():
         change: Any = str(value) if isinstance(value, Path) else value
+        change = [str(path) for path in change] if isinstance(change, list) else change
         for part in reversed(path.split(".")):
             change = {part: change}
         table = merged(table, located(change, Path.cwd()))
@@ -102,12 +103,17 @@ def settings_table(request: Request) -> dict[str, Any]:
 
 
 def with_columns(table: dict[str, Any], columns: dict[str, Any]) -> dict[str, Any]:
-    """--order and --smoothing, for the one n-gram block there is."""
+    """--order and --smoothing, for the one n-gram block there is, or for all where none is listed."""
+    from modlm.training.config import usual_columns
     from modlm.training.config_file import merged
 
     if not columns:
         return table
-    names = list(table.get("columns", {})) or ["ngram"]
+    names = list(table.get("columns", {}))
+    if not names:
+        texts = table.get("text", "")
+        usual = usual_columns(1 if isinstance(texts, str) else len(texts))
+        return merged(table, {"columns": {name: {"source": one.source, **columns} for name, one in usual.items()}})
     if len(names) > 1:
         options = " and ".join(f"--{name}" for name in columns)
         raise ConfigError(

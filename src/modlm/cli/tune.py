@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import Json, Threads
+from modlm.cli.options import Json, Threads, TrainingText
 
 
 def tune(
@@ -21,7 +21,7 @@ def tune(
         typer.Option("--vary", metavar="A.B=LOW:HIGH", help="A range, with :log if need be, or A.B=X,Y. Repeatable."),
     ] = None,
     trials: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Runs in all, those done counted.")] = 20,
-    text: Annotated[Path | None, typer.Option("--text", metavar="TEXT", help="Text to train on.")] = None,
+    text: TrainingText = None,
     valid: Annotated[
         Path | None, typer.Option("--valid", metavar="TEXT", help="Text by which runs are judged.")
     ] = None,
@@ -49,7 +49,7 @@ def tune(
     from modlm.cli.training import Request, check_device, settings_table
     from modlm.cli.tuning import search
 
-    flags: dict[str, Any] = {"text": text, "valid": valid}
+    flags: dict[str, Any] = {"text": text or None, "valid": valid}
     request = Request(
         config=config,
         folder=output,

@@ -1,9 +1,13 @@
-"""Count features as a net takes them: centred by their training mean, whitened (ZCA), or raw."""
+"""Count features as a net takes them: centred by their training mean, whitened (ZCA), or raw.
+
+Steady features, which are the same after every context, come in as their mean: within a fold of the training text they
+are constant and so would name the fold, and with it perhaps the source of a sentence.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -16,6 +20,7 @@ from modlm.nets.config import NORMALISATIONS, one_of
 
 Singles = NDArray[np.float32]
 PIECE = 1 << 18  # rows read at a time: texts of any length are mapped from disk
+LIVE = "live_F"
 RIDGE = 0.01  # added to variances before their root is taken, as the paper's program did
 
 
@@ -25,6 +30,8 @@ class FeatureScaling:
 
     mean_F: Singles
     matrix_FF: Singles | None = None
+    steady_F: Bools | None = None
+    """True where a feature counts as being at its mean always; none: nowhere."""
 
     def __post_init__(self) -> None:
         if self.matrix_FF is not None and self.matrix_FF.shape != (len(self.mean_F), len(self.mean_F)):
@@ -44,6 +51,7 @@ class FeatureScaling:
         kind: str,
         *,
         counted_T: Bools | None = None,
+        steady_F: Bools | None = None,
         add_up: Callable[[Floats], Floats] | None = None,
     ) -> FeatureScaling:
         """The scaling for a training text, every position weighing the same; `counted_T` leaves positions out.
@@ -52,13 +60,16 @@ class FeatureScaling:
         """
         one_of("net.features", kind, NORMALISATIONS)
         if kind == "raw":
-            return FeatureScaling.raw(features_TF.shape[1])
+            return replace(FeatureScaling.raw(features_TF.shape[1]), steady_F=steady_F)
         mean_F, covariance_FF = _moments(features_TF, counted_T, add_up)
         if kind == "centred":
-            return FeatureScaling(mean_F.astype(np.float32))
+            return FeatureScaling(mean_F.astype(np.float32), steady_F=steady_F)
+        if steady_F is not None:
+            covariance_FF[steady_F] = covariance_FF[:, steady_F] = 0
         variances_F, vectors_FF = np.linalg.eigh(covariance_FF)
         scales_F = 1 / np.sqrt(np.maximum(variances_F, 0) + RIDGE)
-        return FeatureScaling(mean_F.astype(np.float32), ((vectors_FF * scales_F) @ vectors_FF.T).astype(np.float32))
+        matrix_FF = ((vectors_FF * scales_F) @ vectors_FF.T).astype(np.float32)
+        return FeatureScaling(mean_F.astype(np.float32), matrix_FF, steady_F)
 
 
 def _moments(
@@ -85,15 +96,29 @@ class ScaledFeatures(nn.Module):
     """A FeatureScaling as a step of a net; its arrays are saved with the net's parameters."""
 
     mean_F: Tensor
+    live_F: Tensor
     matrix_FF: Tensor | None
 
     def __init__(self, scaling: FeatureScaling) -> None:
         super().__init__()
-        matrix_FF = scaling.matrix_FF
+        matrix_FF, live_F = scaling.matrix_FF, np.ones(len(scaling.mean_F), dtype=np.float32)
+        if scaling.steady_F is not None:
+            live_F[scaling.steady_F] = 0
         self.register_buffer("mean_F", torch.tensor(scaling.mean_F, dtype=torch.float32))
+        self.register_buffer(LIVE, torch.tensor(live_F))
         self.register_buffer("matrix_FF", None if matrix_FF is None else torch.tensor(matrix_FF, dtype=torch.float32))
 
     def forward(self, features_TBF: Tensor) -> Tensor:
         """Scaled features."""
-        centred_TBF = features_TBF - self.mean_F
+        centred_TBF = (features_TBF - self.mean_F) * self.live_F
         return centred_TBF if self.matrix_FF is None else centred_TBF @ self.matrix_FF
+
+
+def of_this_version(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a net; in one that was saved by an earlier version all features are live, as they were then."""
+    added = {
+        name.removesuffix("mean_F") + LIVE: torch.ones_like(mean_F)
+        for name, mean_F in tensors.items()
+        if name.endswith("scaled.mean_F")
+    }
+    return added | dict(tensors)

@@ -111,11 +111,13 @@ def _tensors(folder: Folder, name: str, least: int) -> dict[str, Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
+    from modlm.nets.features import of_this_version
+
     path = folder.file(name)
     if path.stat().st_size < 4 * least:
         raise folder.damaged(f"{name} is too small for the net that is described")
     try:
-        tensors: dict[str, Tensor] = load_file(folder.unchanged(name))
+        tensors = of_this_version(load_file(folder.unchanged(name)))
     except (SafetensorError, OSError, ValueError, KeyError, AttributeError) as error:
         raise folder.damaged(f"{name} cannot be read ({str(error)[:200]})") from error
     return tensors

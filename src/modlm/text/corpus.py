@@ -7,7 +7,7 @@ line is a sentence without words, `<s> </s>`, as it is for KenLM.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from modlm.arrays import Ids, Ints
-from modlm.errors import ConfigError
+from modlm.errors import ConfigError, VocabularyError
 from modlm.files import new_folder
 from modlm.text.corpus_folder import IDS, PIECE, Numbers, Verify, check_ids, read_folder, write_record
 from modlm.text.encoding import TextRules
+from modlm.text.folds import fold_cuts
 from modlm.text.id_store import FileStore, IdStore, MemoryStore
 from modlm.text.reading import Reading, TextReader, TextSize, WordLimits
 from modlm.text.sources import BLOCK_BYTES, Text, source_of
@@ -35,6 +36,8 @@ class Corpus:
     sentences: int
     unknown: int
     """How many of the words are `<unk>`."""
+    sources: tuple[int, ...] = ()
+    """Sentences of each text that it was made from, in order; none: it is one text."""
     size: TextSize | None = None
     """How much text it was read from, if it is the whole of it and was read just now."""
 
@@ -78,7 +81,9 @@ class Corpus:
 
     @classmethod
     def _of(cls, reading: Reading) -> Corpus:
-        return cls(reading.ids, reading.vocabulary, reading.sentences, reading.unknown, reading.size)
+        return cls(
+            reading.ids, reading.vocabulary, reading.sentences, reading.unknown, reading.sources, reading.size
+        )  # fmt: skip
 
     @classmethod
     def from_ids(cls, ids: Ids, vocabulary: Vocabulary) -> Corpus:
@@ -88,13 +93,22 @@ class Corpus:
         return cls(ids, vocabulary, numbers.sentences, numbers.unknown)
 
     @classmethod
+    def joined(cls, parts: Sequence[Corpus]) -> Corpus:
+        """Several corpora with one vocabulary as one, each with the sources that it has."""
+        if any(part.vocabulary != parts[0].vocabulary for part in parts):
+            raise VocabularyError("Corpora that are joined must have the same vocabulary. Read them with one.")
+        sources = tuple(size for part in parts for size in part.sources or (part.sentences,))
+        sentences, unknown = sum(part.sentences for part in parts), sum(part.unknown for part in parts)
+        return cls(np.concatenate([part.ids for part in parts]), parts[0].vocabulary, sentences, unknown, sources)
+
+    @classmethod
     def open(cls, folder: str | os.PathLike[str], *, verify: Verify = "full") -> Corpus:
         """A corpus from its folder, memory-mapped.
 
         Sizes and vocabulary are always checked; "full" looks at every id too, since a wrong one leads kernels astray.
         """
-        ids, vocabulary, numbers = read_folder(Path(folder), verify=verify)
-        return cls(ids, vocabulary, numbers.sentences, numbers.unknown)
+        ids, vocabulary, numbers, sources = read_folder(Path(folder), verify=verify)
+        return cls(ids, vocabulary, numbers.sentences, numbers.unknown, sources)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the corpus to a folder."""
@@ -103,7 +117,7 @@ class Corpus:
             self._write_record(place)
 
     def _write_record(self, place: Path) -> None:
-        write_record(place, self.ids, self.vocabulary, Numbers(self.sentences, self.unknown))
+        write_record(place, self.ids, self.vocabulary, Numbers(self.sentences, self.unknown), self.sources)
 
     @property
     def words(self) -> int:
@@ -138,15 +152,18 @@ class Corpus:
         for start, end in zip(self.starts, self.starts[1:], strict=False):
             yield self.ids[start:end]
 
-    def folds(self, count: int) -> list[Corpus]:
-        """Neighbouring parts of ceil(sentences / count) sentences, as `split -l` cuts; the last may be shorter.
+    def source(self, number: int) -> Corpus:
+        """One of the texts that it was made from, counted from 1."""
+        sizes = self.sources or (self.sentences,)
+        if not 1 <= number <= len(sizes):
+            raise ConfigError(f"The text has {len(sizes)} sources, so there is no source {number}.")
+        return self[sum(sizes[: number - 1]) : sum(sizes[:number])]
 
-        There are fewer parts than asked for when so many are filled already.
-        """
-        if count < 1:
-            raise ConfigError(f"The number of folds must be at least 1, but is {count}.")
-        length = max(1, -(-self.sentences // count))
-        return [self[first : first + length] for first in range(0, self.sentences, length)]
+    def folds(self, count: int) -> list[Corpus]:
+        """The parts into which `fold_cuts` cuts it."""
+        cuts = fold_cuts(self.sources or (self.sentences,), count)
+        parts = [[self[first:after] for first, after in fold] for fold in cuts]
+        return [fold[0] if len(fold) == 1 else Corpus.joined(fold) for fold in parts]
 
     def __repr__(self) -> str:
         return f"Corpus({self.sentences:,} sentences, {self.words:,} words, {self.unknown:,} unknown)"

@@ -30,7 +30,9 @@ class Numbers:
     unknown: int
 
 
-def write_record(folder: Path, ids: Ids, vocabulary: Vocabulary, numbers: Numbers) -> None:
+def write_record(
+    folder: Path, ids: Ids, vocabulary: Vocabulary, numbers: Numbers, sources: tuple[int, ...] = ()
+) -> None:
     """Write the vocabulary and the record beside `ids.npy`."""
     for name, data in vocabulary.files().items():
         (folder / name).write_bytes(data)
@@ -40,12 +42,13 @@ def write_record(folder: Path, ids: Ids, vocabulary: Vocabulary, numbers: Number
         "ids": len(ids),
         "sentences": numbers.sentences,
         "unknown": numbers.unknown,
+        "sources": list(sources),
         **vocabulary.fingerprints(),
     }
     (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n")
 
 
-def read_folder(folder: Path, *, verify: Verify) -> tuple[Ids, Vocabulary, Numbers]:
+def read_folder(folder: Path, *, verify: Verify) -> tuple[Ids, Vocabulary, Numbers, tuple[int, ...]]:
     """The parts of a corpus folder, or an error that says what is wrong with it."""
     record = _read_record(folder)
     try:
@@ -67,7 +70,16 @@ def read_folder(folder: Path, *, verify: Verify) -> tuple[Ids, Vocabulary, Numbe
             raise _damaged(folder, f"{IDS}: {error}") from error
         if found != numbers:
             raise _damaged(folder, f"{IDS} has {found}, but {RECORD} says {numbers}")
-    return ids, vocabulary, numbers
+    return ids, vocabulary, numbers, _sources(folder, record)
+
+
+def _sources(folder: Path, record: dict[str, Any]) -> tuple[int, ...]:
+    """Sentences of each source; earlier versions did not write them."""
+    sources = record.get("sources", [])
+    proper = isinstance(sources, list) and all(type(size) is int and size > 0 for size in sources)
+    if not proper or sum(sources) not in (0, record["sentences"]):
+        raise _damaged(folder, f"{RECORD} has sources that do not add up to its sentences")
+    return tuple(sources)
 
 
 def _with_tokenizer(folder: Path, vocabulary: Vocabulary, fingerprint: object) -> TokenVocabulary:

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Protocol, TypeVar
 
@@ -56,6 +56,8 @@ class Encoded:
     """Words between white space, whatever the ids stand for."""
     bytes: int
     """Of all lines with a line end each, as UTF-8."""
+    begins: bool = False
+    """Whether it is the first of its source."""
 
 
 class Encoder(Protocol):
@@ -159,7 +161,7 @@ def encoded(
             lines += result.sentences
             words += result.words
             bar.advance(block.consumed, note=f"{short(words / (time.monotonic() - bar.started))} words/s")
-            yield result
+            yield replace(result, begins=block.first)
 
 
 def in_order(

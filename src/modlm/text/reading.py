@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from modlm.arrays import Ids, threads
 from modlm.errors import ConfigError, InputError
-from modlm.text.encoding import TextRules, encoded, encoders_of
+from modlm.text.encoding import Encoded, TextRules, encoded, encoders_of
 from modlm.text.id_store import IdStore
 from modlm.text.sources import BLOCK_BYTES, Files, Sentences
 from modlm.text.vocabulary import Vocabulary
@@ -48,7 +48,34 @@ class Reading:
     sentences: int
     unknown: int
     """Words that are `<unk>`."""
+    sources: tuple[int, ...]
+    """Sentences of each file that has any; none if there is but one."""
     size: TextSize
+
+
+class _Totals:
+    """Added up while blocks go by."""
+
+    def __init__(self) -> None:
+        self.words, self.bytes, self.by_source = 0, 0, list[int]()
+
+    def add(self, block: Encoded) -> None:
+        if block.begins:
+            self.by_source.append(0)
+        self.by_source[-1] += block.sentences
+        self.words, self.bytes = self.words + block.words, self.bytes + block.bytes
+
+    @property
+    def sentences(self) -> int:
+        return sum(self.by_source)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        return tuple(self.by_source) if len(self.by_source) > 1 else ()
+
+    @property
+    def size(self) -> TextSize:
+        return TextSize(self.words, self.bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,30 +92,28 @@ class TextReader:
         blocks = encoded(
             self.source, encoders_of(vocabulary, self.workers), self.rules, block_bytes=self.block_bytes
         )  # fmt: skip
-        sentences, unknown, words, size = 0, 0, 0, 0
+        totals, unknown = _Totals(), 0
         for block in blocks:
             store.append(block.ids)
-            sentences += block.sentences
+            totals.add(block)
             unknown += block.unknown
-            words, size = words + block.words, size + block.bytes
-        self._refuse_nothing(sentences)
-        return Reading(vocabulary, store.finish(), sentences, unknown, TextSize(words, size))
+        self._refuse_nothing(totals.sentences)
+        return Reading(vocabulary, store.finish(), totals.sentences, unknown, totals.sources, totals.size)
 
     def collect(self, limits: WordLimits, store: IdStore) -> Reading:
         """Read and make the vocabulary from the words that are met."""
         tables = [WordTable() for _ in range(threads(self.workers))]
-        sentences, words, size, parts = 0, 0, 0, []
+        totals, parts = _Totals(), []
         for block in encoded(self.source, tables, self.rules, block_bytes=self.block_bytes):
             store.append(block.ids)
-            sentences += block.sentences
-            words, size = words + block.words, size + block.bytes
+            totals.add(block)
             parts.append(block.encoder)
-        self._refuse_nothing(sentences)
+        self._refuse_nothing(totals.sentences)
         whole, to_whole = merged(tables)
         lines, final, unknown = whole.ordered(max_words=limits.max_words, min_count=limits.min_count)
         to_final = [final[ids] for ids in to_whole]
         ids = store.finish([to_final[part] for part in parts])
-        return Reading(Vocabulary(lines), ids, sentences, unknown, TextSize(words, size))
+        return Reading(Vocabulary(lines), ids, totals.sentences, unknown, totals.sources, totals.size)
 
     def _refuse_nothing(self, sentences: int) -> None:
         if sentences == 0:

@@ -6,7 +6,8 @@ what is needed to make rows without a fold.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from modlm.formats.folder import is_folder
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
-from modlm.training.config import ColumnsConfig, RunConfig
+from modlm.training.config import ColumnsConfig, RunConfig, usual_columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,28 +34,27 @@ class CountColumns:
     block: Block
     """From all counts."""
     counts: Counts | None = None
-    """The counts of the training text, if it comes from them."""
+    """The counts of the training text, or of a part of it, if it comes from them."""
+    counted: tuple[int, int] = (0, sys.maxsize)
+    """The positions of the training text that were counted, if not all."""
 
-    def held_out(self) -> HeldOutColumns | None:
-        """The same columns without a fold, if they come from the training text."""
-        if self.counts is None or not isinstance(self.block, NgramBlock):
-            return None
+    def held_out(self) -> HeldOutColumns:
+        """The same columns without a fold of the training text that they come from."""
+        assert self.counts is not None and isinstance(self.block, NgramBlock)
         return HeldOutColumns.of(self.counts, self.block.estimates)
 
 
 def columns_of(config: RunConfig) -> dict[str, ColumnsConfig]:
-    """The count blocks of a run by name: those it lists, or `ngram` where the kind needs one and none is listed."""
-    if config.kind == "neural":
-        return {}
-    return dict(config.columns) or {"ngram": ColumnsConfig()}
+    """The count blocks of a run by name: those it lists, or the usual ones where the kind needs some."""
+    return {} if config.kind == "neural" else dict(config.columns) or usual_columns(len(config.text))
 
 
 def count_columns(config: RunConfig, corpus: Corpus) -> dict[str, CountColumns]:
     """The count blocks of a run, in the order of their columns; `corpus` is the training text.
 
-    Blocks of the training text with the same order and edge are counted once.
+    Blocks of the training text that differ in nothing but their smoothing are counted once.
     """
-    counted: dict[tuple[int, str], Counts] = {}
+    counted: dict[Hashable, Counts] = {}
     return {name: _columns(columns, corpus, counted) for name, columns in columns_of(config).items()}
 
 
@@ -67,16 +67,20 @@ def dense_blocks(config: RunConfig, vocabulary: Vocabulary, columns: Mapping[str
     return blocks
 
 
-def _columns(config: ColumnsConfig, corpus: Corpus, counted: dict[tuple[int, str], Counts]) -> CountColumns:
+def _columns(config: ColumnsConfig, corpus: Corpus, counted: dict[Hashable, Counts]) -> CountColumns:
     if config.model:
         return CountColumns(_model_block(config.model, corpus.vocabulary))
     smoother = SMOOTHERS[config.smoothing]()
     if not config.held_out:
         return CountColumns(NgramBlock(estimate(smoother, _other_counts(config, corpus.vocabulary))))
-    key = (config.order, config.edge)
+    own = corpus.source(config.source) if config.source else corpus
+    key = (config.order, config.edge, config.source, config.text)
     if key not in counted:
-        counted[key] = count_text(corpus, order=config.order, edge=config.edge)
-    return CountColumns(NgramBlock(estimate(smoother, counted[key])), counted[key])
+        others = [Corpus.from_text(list(map(Path, config.text)), corpus.vocabulary)] if config.text else []
+        counted[key] = count_text(Corpus.joined([own, *others]), order=config.order, edge=config.edge)
+    begin = sum(corpus.sources[: config.source - 1]) if config.source else 0
+    positions = (int(corpus.starts[begin]), int(corpus.starts[begin + own.sentences]))
+    return CountColumns(NgramBlock(estimate(smoother, counted[key])), counted[key], positions)
 
 
 def _other_counts(config: ColumnsConfig, vocabulary: Vocabulary) -> Counts:

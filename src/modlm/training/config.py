@@ -22,6 +22,8 @@ class ColumnsConfig:
 
     text: tuple[str, ...] = ()
     """Texts to count; none, and no counts or model either: the training text, held out fold by fold."""
+    source: int = 0
+    """Which of the run's texts to count, from 1, together with `text` if that is given; held out fold by fold."""
     counts: str = ""
     """A folder of counts or a count file instead of a text."""
     model: str = ""
@@ -35,13 +37,24 @@ class ColumnsConfig:
         one_of("columns.edge", self.edge, tuple(EDGES))
         if sum(map(bool, (self.text, self.counts, self.model))) > 1:
             raise ConfigError("columns takes one of text, counts and model; give each its own block.")
+        if self.source and (self.counts or self.model):
+            raise ConfigError("columns.source is counted, alone or with columns.text; leave out counts and model.")
+        if self.source < 0:
+            raise ConfigError(f"columns.source counts the run's texts from 1, but is {self.source}.")
         if self.order < 1:
             raise ConfigError(f"columns.order must be at least 1, but is {self.order}.")
 
     @property
     def held_out(self) -> bool:
-        """Whether these are counts of the training text itself."""
-        return not (self.text or self.counts or self.model)
+        """Whether these are counts of the training text itself, or of a part of it."""
+        return self.source > 0 or not (self.text or self.counts or self.model)
+
+
+def usual_columns(texts: int) -> dict[str, ColumnsConfig]:
+    """The count blocks of a run that lists none: `ngram`, or with several texts one for each, `ngram1`, `ngram2`, …"""
+    if texts < 2:
+        return {"ngram": ColumnsConfig()}
+    return {f"ngram{source}": ColumnsConfig(source=source) for source in range(1, texts + 1)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +145,8 @@ class RunConfig:
     """Everything a run is determined by."""
 
     kind: str = "hybrid"
-    text: str
+    text: tuple[str, ...]
+    """One text or several; each is a source of its own, and every fold takes a part of each."""
     valid: str
     test: str = ""
     seed: int = 1
@@ -147,14 +161,22 @@ class RunConfig:
     takes half the time or less; elsewhere it may take longer. Parameters and evaluations stay in float32."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     columns: dict[str, ColumnsConfig] = field(default_factory=dict)
-    """Count blocks by name; interpolated and hybrid models without any get one, `ngram`."""
+    """Count blocks by name; interpolated and hybrid models without any get one for each text."""
     net: NetConfig = field(default_factory=NetConfig)
     block_dropout: BlockDropoutConfig = field(default_factory=BlockDropoutConfig)
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
 
     def __post_init__(self) -> None:
+        if isinstance(self.text, str):
+            object.__setattr__(self, "text", (self.text,))
         one_of("kind", self.kind, KINDS)
+        for name, block in self.columns.items():
+            if block.source > len(self.text):
+                raise ConfigError(
+                    f"columns.{name}.source is {block.source}, but the run has {len(self.text)} texts. Name as many "
+                    f"with text = [...] or --text."
+                )
         one_of("encoding_errors", self.encoding_errors, ("strict", "replace"))
         one_of("products", self.products, PRODUCTS)
         for name in self.extra:

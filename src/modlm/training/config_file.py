@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from modlm.errors import ConfigError, InputError, nearest
-from modlm.training.config import ColumnsConfig, RunConfig
+from modlm.training.config import ColumnsConfig, RunConfig, usual_columns
 from modlm.training.setting_values import checked, fields_of, parsed, toml_value
 
 Table = dict[str, Any]
@@ -31,8 +31,7 @@ FILES = (
 )  # fmt: skip
 USUAL: dict[str, Table] = {  # sections 5.1 and 5.3 of the paper
     "neural": {"extra": [], "net": {"inputs": ["word"], "dropout": 0.5}},
-    "interpolated": {"columns": {"ngram": {}}},
-    "hybrid": {"columns": {"ngram": {}}, "net": {"dropout": 0.5}, "block_dropout": {"rate": 0.5}},
+    "hybrid": {"net": {"dropout": 0.5}, "block_dropout": {"rate": 0.5}},
 }
 
 
@@ -201,10 +200,7 @@ def run_config(table: Table, *, where: str = "config") -> RunConfig:
     """The run that a table describes; what it leaves out is what is usual for its kind."""
     check_names(table, where=where)
     kind = table.get("kind", "hybrid")
-    usual = dict(USUAL.get(kind, {}))
-    if table.get("columns"):
-        usual.pop("columns", None)
-    full = merged(usual, table)
+    full = merged(USUAL.get(kind, {}), table)
     for name in ("text", "valid"):
         if not full.get(name):
             raise ConfigError(f"{where}: {name} is missing. Name the text with {name} = 'FILE', or with --{name} FILE.")
@@ -212,6 +208,8 @@ def run_config(table: Table, *, where: str = "config") -> RunConfig:
         config: RunConfig = _built(RunConfig, full)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
+    if config.kind != "neural" and not config.columns:
+        config = dataclasses.replace(config, columns=usual_columns(len(config.text)))
     _check_groups(config, where)
     return config
 
@@ -251,12 +249,12 @@ def _check_groups(config: RunConfig, where: str) -> None:
 
 def check_files(config: RunConfig) -> None:
     """Refuse at once what would be missed only when it is read."""
-    named = {"text": config.text, "valid": config.valid, "test": config.test}
+    named = {"valid": config.valid, "test": config.test}
     named |= {"vocabulary.file": config.vocabulary.file, "vocabulary.tokenizer": config.vocabulary.tokenizer}
     for name, block in config.columns.items():
         named |= {f"columns.{name}.text": text for text in block.text}
         named |= {f"columns.{name}.counts": block.counts, f"columns.{name}.model": block.model}
-    for setting, path in named.items():
+    for setting, path in [("text", text) for text in config.text] + list(named.items()):
         if path and not Path(path).exists():
             raise InputError(f"there is no such file, but {setting} names it.", path=path)
 

@@ -88,7 +88,9 @@ def make_net(config: RunConfig, texts: SharedTexts, processes: Processes) -> Mix
         features=train.features_TF.shape[1],
         dense=train.log_probs_TC.shape[1] + len(constant_names(config)),
         delta=config.kind != "interpolated",
-        scaling=FeatureScaling.fit(features_TF, config.net.features, counted_T=counted_T, add_up=add_up),
+        scaling=FeatureScaling.fit(
+            features_TF, config.net.features, counted_T=counted_T, steady_F=train.steady_F, add_up=add_up
+        ),
         seed=config.seed,
     )
 

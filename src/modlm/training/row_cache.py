@@ -107,13 +107,14 @@ def _about(config: RunConfig, train: Corpus) -> dict[str, Any]:
     return {
         "versions": [modlm.__version__, VERSION],
         **train.vocabulary.fingerprints(),
-        "train": _sum_of_ids(train) if any(column.held_out for column in columns.values()) else "",
+        "train": [_sum_of_ids(train), *train.sources] if any(column.held_out for column in columns.values()) else [],
         "columns": [[name, asdict(column), _sources(column)] for name, column in columns.items()],
     }
 
 
 def _entry(about: dict[str, Any], config: RunConfig, name: str, text: Corpus, kept: Ints | None) -> Path:
-    own = {**about, "text": _sum_of_ids(text), "folds": config.folds if name == TRAIN else 0}
+    cut = [config.folds, *text.sources] if name == TRAIN else []
+    own = {**about, "text": _sum_of_ids(text), "folds": cut}
     if name == TRAIN and kept is not None:
         own["kept"] = hashlib.sha256(np.ascontiguousarray(kept).data).hexdigest()
     return cache_folder() / hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:40]

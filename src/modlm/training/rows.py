@@ -16,14 +16,14 @@ import numpy as np
 
 from modlm.arrays import Bools, Ints, in_parallel, threads
 from modlm.blocks.block import Block
-from modlm.blocks.held_out import HeldOutColumns
 from modlm.blocks.log_rows import fill_log_rows
 from modlm.errors import ConfigError
 from modlm.progress import Progress, progress
 from modlm.text.corpus import Corpus
+from modlm.text.folds import fold_cuts
 from modlm.text.vocabulary import UNKNOWN
 from modlm.training.blocks import CountColumns
-from modlm.training.text_rows import TextRows, new_rows
+from modlm.training.text_rows import Singles, TextRows, new_rows
 
 PIECE = 1 << 14  # positions walked at a time: few enough for caches, and for one thread
 STATES = 4  # threads with held-out counts of their own, at most: each takes about the memory of the counts again
@@ -61,11 +61,10 @@ def held_out_rows(
     wanted = corpus if kept is None else part_of(corpus, kept)
     with new_rows(wanted, blocks, folder) as out, progress("rows", total=len(corpus.ids) * len(columns)) as bar:
         for name, column in columns.items():
-            held_out = column.held_out()
-            if held_out is None:
+            if column.counts is None:
                 _fill(out, name, column.block, bar)
             else:
-                _fill_held_out(out, name, held_out, corpus, parts, kept_T, bar)
+                _fill_held_out(out.part(name), column, corpus, parts, kept_T, bar)
     return out if folder is None else TextRows.open(folder)
 
 
@@ -82,15 +81,15 @@ def part_of(corpus: Corpus, kept: Ints) -> Corpus:
     return Corpus(ids, corpus.vocabulary, len(kept), int(np.count_nonzero(ids == UNKNOWN)))
 
 
-def fold_ranges(corpus: Corpus, folds: int) -> list[Range]:
-    """First and last position of each fold, as `Corpus.folds` cuts."""
-    ends = np.cumsum([0] + [len(fold.ids) for fold in corpus.folds(folds)])
-    if len(ends) < 3:
+def fold_ranges(corpus: Corpus, folds: int) -> list[list[Range]]:
+    """The positions of each fold as ranges, one of each source, as `Corpus.folds` cuts."""
+    cuts = fold_cuts(corpus.sources or (corpus.sentences,), folds)
+    if len(cuts) < 2:
         raise ConfigError(
-            f"The training text has {corpus.sentences} sentences and makes {len(ends) - 1} folds, but rows without "
+            f"The training text has {corpus.sentences} sentences and makes {len(cuts)} folds, but rows without "
             f"their fold need at least two. Give more text or more folds."
         )
-    return [(int(low), int(high)) for low, high in pairwise(ends)]
+    return [[(int(corpus.starts[first]), int(corpus.starts[after])) for first, after in fold] for fold in cuts]
 
 
 def pieces(starts: np.ndarray, low: int, high: int) -> list[Range]:
@@ -114,25 +113,32 @@ def _fill(out: TextRows, name: str, block: Block, bar: Progress) -> None:
 
 
 def _fill_held_out(
-    out: TextRows,
-    name: str,
-    columns: HeldOutColumns,
+    target: tuple[Singles, Singles],
+    column: CountColumns,
     corpus: Corpus,
-    folds: list[Range],
+    folds: list[list[Range]],
     kept_T: Bools | None,
     bar: Progress,
 ) -> None:
-    log_probs_TC, features_TF = out.part(name)
+    columns, rows_T = column.held_out(), None if kept_T is None else np.cumsum(kept_T) - 1
     workers = min(threads(), len(folds), STATES)
-    sizes = [high - low if kept_T is None else np.count_nonzero(kept_T[low:high]) for low, high in folds]
-    ends = np.cumsum([0, *sizes])
 
     def fill(worker: int) -> None:
         state = columns.copy()
-        for fold in range(worker, len(folds), workers):
-            low, high = folds[fold]
-            rows, kept = slice(ends[fold], ends[fold + 1]), None if kept_T is None else kept_T[low:high]
-            state.fill(corpus.ids[low:high], log_probs_TC[rows], features_TF[rows], kept_T=kept)
-            bar.advance(high - low)
+        for fold in folds[worker::workers]:
+            places = np.concatenate([np.arange(*part) for part in fold])
+            kept = None if kept_T is None else kept_T[places]
+            rows = places if rows_T is None else rows_T[places[kept]]
+            made = [np.empty((len(rows), table.shape[1]), np.float32) for table in target]
+            state.fill(corpus.ids[places], *made, counted=inside(fold, column.counted), kept_T=kept)
+            for table, filled in zip(target, made, strict=True):
+                table[rows] = filled
+            bar.advance(len(places))
 
     in_parallel([partial(fill, worker) for worker in range(workers)])
+
+
+def inside(fold: list[Range], part: Range) -> slice:
+    """Which of a fold's positions, one behind the other, lie in a part of the text."""
+    before = [sum(max(0, min(high, edge) - low) for low, high in fold) for edge in part]
+    return slice(*before)

@@ -118,7 +118,7 @@ def check_same_run(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: 
 
 def check_settings(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:
     """The part of it that needs no texts; settings that were not there yet when the run began had their defaults."""
-    usual = run_record(RunConfig(text="", valid=""))["config"]
+    usual = run_record(RunConfig(text=(), valid=""))["config"]
     old, new = (json.loads(json.dumps(usual | table)) for table in (found["config"], wanted["config"]))
     changed = sorted(name for name in {*old, *new} - FREE if old.get(name) != new.get(name))
     if changed:
@@ -140,7 +140,8 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def card(result: Result, config: RunConfig, fingerprints: Mapping[str, str]) -> str:
     """What a model's `card.md` says: what it was trained on, how well it does, how to make it again."""
     lines = [f"# A {config.kind} language model", ""]
-    lines += [f"- trained on {Path(config.text).name} (ids sha256 {fingerprints['train'][:16]}), seed {config.seed}"]
+    texts = ", ".join(Path(text).name for text in config.text)
+    lines += [f"- trained on {texts} (ids sha256 {fingerprints['train'][:16]}), seed {config.seed}"]
     lines += [f"- {result.words:,} words in {result.epochs:.2f} epochs, {result.parameters:,} parameters"]
     lines += [f"- perplexity on {Path(config.valid).name} (validation): {result.valid_perplexity:.2f}"]
     if result.test_perplexity is not None:

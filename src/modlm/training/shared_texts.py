@@ -11,12 +11,14 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from modlm.arrays import Floats, Ints
+from modlm.errors import InputError
 from modlm.text.corpus import Corpus
 from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import Vocabulary
@@ -123,14 +125,18 @@ def sums_over_machines(processes: Processes) -> Callable[[Floats], Floats] | Non
 
 def read_texts(config: RunConfig) -> dict[str, Corpus]:
     """The texts of a run as ids over one vocabulary."""
-    words = config.vocabulary
+    words, text = config.vocabulary, list(map(Path, config.text))
     read = partial(Corpus.from_text, encoding_errors=config.encoding_errors)
     if words.tokenizer:
-        train = read(config.text, TokenVocabulary.from_tokenizer(words.tokenizer))
+        train = read(text, TokenVocabulary.from_tokenizer(words.tokenizer))
     elif words.file:
-        train = read(config.text, Vocabulary.from_file(words.file))
+        train = read(text, Vocabulary.from_file(words.file))
     else:
-        train = read(config.text, max_words=words.max_words or None, min_count=words.min_count)
+        train = read(text, max_words=words.max_words or None, min_count=words.min_count)
+    if len(text) > 1 and len(train.sources) < len(text):
+        raise InputError(
+            "one of these has no sentences, and each text of a run is a source.", path=", ".join(config.text)
+        )
     corpora = {TRAIN: train, "valid": read(config.valid, train.vocabulary)}
     if config.test:
         corpora["test"] = read(config.test, train.vocabulary)

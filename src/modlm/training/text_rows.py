@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import Ids, Ints, in_parallel
+from modlm.arrays import Bools, Ids, Ints, in_parallel
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.files import new_folder, sha256
 from modlm.formats.folder import ARRAY, Folder, Verify, manifest_name, open_folder
@@ -26,7 +26,7 @@ from modlm.formats.npy import AnyArray, dtype_name
 from modlm.text.corpus import Corpus
 
 KIND = "rows"
-VERSION = 1
+VERSION = 2
 
 Singles = NDArray[np.float32]
 
@@ -37,6 +37,8 @@ class BlockRows:
 
     columns: tuple[int, int]
     features: tuple[int, int]
+    steady: int = 0
+    """How many of the features, the first ones, are the same after every context."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +78,14 @@ class TextRows:
         """What all arrays take."""
         return sum(array.nbytes for array in self._arrays().values())
 
+    @property
+    def steady_F(self) -> Bools:
+        """True for the features that are the same after every context."""
+        steady_F = np.zeros(self.features_TF.shape[1], np.bool_)
+        for block in self.blocks.values():
+            steady_F[block.features[0] : block.features[0] + block.steady] = True
+        return steady_F
+
     def part(self, name: str) -> tuple[Singles, Singles]:
         """A block's log probabilities and features, as views."""
         block = self.blocks[name]
@@ -113,7 +123,9 @@ def new_rows(corpus: Corpus, blocks: Mapping[str, Block], folder: str | os.PathL
 
 def _spans(blocks: Mapping[str, Block]) -> dict[str, BlockRows]:
     return {
-        name: BlockRows((span.columns.start, span.columns.stop), (span.features.start, span.features.stop))
+        name: BlockRows(
+            (span.columns.start, span.columns.stop), (span.features.start, span.features.stop), blocks[name].steady
+        )
         for name, span in ColumnLayout(blocks).spans.items()
     }
 
@@ -139,7 +151,7 @@ def _write_manifest(place: Path, made: TextRows) -> None:
         }  # fmt: skip
 
     files = dict(in_parallel([partial(record, *item) for item in made._arrays().items()]))
-    about = {"blocks": {name: [*block.columns, *block.features] for name, block in made.blocks.items()}}
+    about = {"blocks": {name: [*block.columns, *block.features, block.steady] for name, block in made.blocks.items()}}
     manifest = {"format": f"modlm {KIND}", "version": VERSION, "about": about, "files": files}
     (place / manifest_name(KIND)).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
@@ -162,10 +174,11 @@ def _blocks_in(folder: Folder, tables: list[AnyArray]) -> dict[str, BlockRows]:
     listed, blocks = folder.about.get("blocks"), {}
     column = feature = 0
     for name, bounds in listed.items() if isinstance(listed, dict) else ():
-        if not isinstance(bounds, list) or len(bounds) != 4 or not all(type(bound) is int for bound in bounds):
+        if not isinstance(bounds, list) or len(bounds) != 5 or not all(type(bound) is int for bound in bounds):
             raise folder.damaged(f"its block {name[:80]!r} has no proper columns and features")
-        blocks[name] = BlockRows((bounds[0], bounds[1]), (bounds[2], bounds[3]))
-        if (bounds[0], bounds[2]) != (column, feature) or bounds[1] < column or bounds[3] < feature:
+        blocks[name] = BlockRows((bounds[0], bounds[1]), (bounds[2], bounds[3]), bounds[4])
+        beside = (bounds[0], bounds[2]) == (column, feature) and bounds[1] >= column and bounds[3] >= feature
+        if not beside or not 0 <= bounds[4] <= bounds[3] - bounds[2]:
             raise folder.damaged("its blocks do not stand side by side")
         column, feature = bounds[1], bounds[3]
     if [column, feature] != [table.shape[1] for table in tables]:

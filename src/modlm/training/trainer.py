@@ -22,6 +22,7 @@ from modlm.arrays import Ints
 from modlm.errors import LostProcessError
 from modlm.nets.block_dropout import BlockDropout
 from modlm.nets.dropout import Dropout
+from modlm.nets.features import of_this_version
 from modlm.nets.mixer_net import MixerNet
 from modlm.training.average import Average
 from modlm.training.batches import Batch, BatchSource, Streams
@@ -91,10 +92,10 @@ class Trainer:
     def take_up(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint."""
         self.standing = checkpoint.standing
-        self.net.load_state_dict(checkpoint.part("net"))
+        self.net.load_state_dict(of_this_version(checkpoint.part("net")))
         self.optimiser.load(checkpoint.part("optimiser"))
         self.average.load(checkpoint.part("average"))
-        self.best = {name: value.to(self.processes.device) for name, value in checkpoint.best.items()}
+        self.best = {name: value.to(self.processes.device) for name, value in of_this_version(checkpoint.best).items()}
         state_SBH = checkpoint.tensors.get("state")
         if state_SBH is not None:
             self.state_SBH = state_SBH[:, self.processes.shard.places].to(self.processes.device)

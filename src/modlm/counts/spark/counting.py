@@ -16,13 +16,12 @@ from modlm.counts.counts import Counts, check_edge, check_order
 from modlm.counts.disk_runs import OUT_ROWS, RowsUK
 from modlm.counts.disk_trie import TrieWriter
 from modlm.counts.spark import windows as jobs
-from modlm.counts.spark.folds import length_of_folds, numbered
+from modlm.counts.spark.folds import in_folds
 from modlm.counts.spark.session import Cluster, spark_session
 from modlm.counts.spark.store import Store, working_store
 from modlm.counts.spark.text import Lines, encode, lines_of, vocabulary_of, write_corpus
 from modlm.counts.spark.watching import watched
 from modlm.counts.spark.windows import Windows
-from modlm.errors import ConfigError
 from modlm.formats.npy import NpyWriter, open_npy
 from modlm.progress import progress
 from modlm.text.corpus import Corpus
@@ -51,9 +50,11 @@ class SparkTally:
         order: int,
         edge: str,
         lines: Lines | None,
+        sources: Sequence[int] = (),
         workers: int | None,
     ) -> None:
         self.store, self.folder, self.vocabulary, self.sentences = store, folder, vocabulary, sentences
+        self.sources = sources or (sentences,)
         self.how = Windows(order, len(vocabulary), edge)
         self.lines, self.workers = lines, workers
 
@@ -73,22 +74,17 @@ class SparkTally:
 
     def held_out(self, folds: int) -> Iterator[Counts]:
         """For each fold the counts of everything else: windows are counted for each fold apart, and left out here."""
-        from pyspark.sql import functions as F
-
-        if folds < 1:
-            raise ConfigError(f"The number of folds must be at least 1, but is {folds}.")
-        whole, length = self.counts, length_of_folds(self.sentences, folds)
-        sentences = numbered(self.store, self.store.read("sentences"), self.lines)
-        parts = sentences.select(F.floor(F.col("number") / length).cast("int").alias("fold"), "ids")
+        whole = self.counts
+        parts, sizes = in_folds(self.store, self.lines, self.sources, folds)
         by = [*self.how.keys, "fold"]
         windows = jobs.counted(self.how.of_sentences(parts, "fold"), by, self.how.in_order())
         self.store.write("folds", windows, title="counting folds")
-        for fold, first in enumerate(range(0, self.sentences, length)):
+        for fold, size in enumerate(sizes):
             with self._writer(frequencies_only=True) as writer:
                 for rows_UK in self._rows("folds", without=fold):
                     writer.append(rows_UK)
                 frequencies = writer.finish_frequencies(whole.frequencies.dtype)
-            yield whole.with_frequencies(frequencies, sentences=self.sentences - min(length, self.sentences - first))
+            yield whole.with_frequencies(frequencies, sentences=self.sentences - size)
         self.store.drop("folds")
 
     def continuation(self) -> Counts:
@@ -195,7 +191,7 @@ def tally_of_corpus(
         with _partitions(session, 5 * len(corpus.ids)):
             yield SparkTally(
                 store, folder, corpus.vocabulary, sentences=corpus.sentences, order=order, edge=edge, lines=None,
-                workers=workers,
+                sources=corpus.sources, workers=workers,
             )  # fmt: skip
 
 

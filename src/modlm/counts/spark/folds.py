@@ -1,4 +1,4 @@
-"""Which fold each sentence belongs to: neighbouring parts of the text in its order, as `Corpus.folds` cuts it.
+"""Which fold each sentence belongs to, cut as `Corpus.folds` cuts: a stretch of every file in each.
 
 Spark reads pieces of files in any order. A piece's sentences are numbered along it, so it is enough to know how many
 sentences stand before each piece: a small table, made from one pass over the lines.
@@ -7,12 +7,14 @@ sentences stand before each piece: a small table, made from one pass over the li
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from modlm.counts.spark.store import Store
 from modlm.counts.spark.text import Lines, _reader
 from modlm.counts.spark.watching import watched
+from modlm.text.folds import fold_cuts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -20,26 +22,42 @@ if TYPE_CHECKING:
 PART_BITS = 33  # of monotonically_increasing_id, below the number of the partition
 
 
-def length_of_folds(sentences: int, folds: int) -> int:
-    """Sentences of a fold; the last may have fewer."""
-    return max(1, -(-sentences // folds))
+def in_folds(
+    store: Store, lines: Lines | None, sources: Sequence[int], folds: int
+) -> tuple[DataFrame, list[int]]:  # fmt: skip
+    """The sentences of the store as `fold` and `ids`, and how many each fold has.
 
-
-def numbered(store: Store, sentences: DataFrame, lines: Lines | None) -> DataFrame:
-    """The sentences with their `number` in the text in place of `line`; those of a corpus have it already."""
+    `sources` are those of a corpus; of lines, each file that has any is one.
+    """
     from pyspark.sql import functions as F
 
+    sentences = store.read("sentences")
     if lines is None:
-        return sentences.withColumnRenamed("line", "number")
-    pieces = F.broadcast(_pieces(store, lines))
+        sentences = sentences.withColumnRenamed("line", "number")
+    else:
+        pieces, sources = _pieces(store, lines)
+        sentences = _numbered(sentences, pieces)
+    cuts = fold_cuts(sources, folds)
+    stretches = sorted((first, fold) for fold, parts in enumerate(cuts) for first, _ in parts)
+    begun = F.size(F.filter(F.lit([first for first, _ in stretches]), lambda first: first <= F.col("number")))
+    fold = F.element_at(F.lit([fold for _, fold in stretches]), begun)
+    sizes = [sum(after - first for first, after in parts) for parts in cuts]
+    return sentences.select(fold.cast("int").alias("fold"), "ids"), sizes
+
+
+def _numbered(sentences: DataFrame, pieces: DataFrame) -> DataFrame:
+    """The sentences with their `number` in the text in place of `line`."""
+    from pyspark.sql import functions as F
+
+    pieces = F.broadcast(pieces)
     part: Column = F.shiftright("line", PART_BITS)
     inside = (part == F.col("part")) & F.col("line").between(F.col("low"), F.col("high"))
     joined = sentences.join(pieces, inside)
     return joined.select((F.col("line") - F.col("low") + F.col("before")).alias("number"), "ids")
 
 
-def _pieces(store: Store, lines: Lines) -> DataFrame:
-    """For each piece of a file its partition, first and last line, and the sentences before it."""
+def _pieces(store: Store, lines: Lines) -> tuple[DataFrame, list[int]]:
+    """For each piece of a file its partition, first and last line, and the sentences before it; those of each file."""
     import pyarrow
     from pyspark.sql import functions as F
 
@@ -61,7 +79,11 @@ def _pieces(store: Store, lines: Lines) -> DataFrame:
     )
     with store.writer("pieces", table.schema) as writer:
         writer.write_table(table)
-    return store.read("pieces")
+    files: dict[int, int] = {}
+    for row, count in zip(rows, counts, strict=True):
+        place = order[row["round"], _plain(row["file"])]
+        files[place] = files.get(place, 0) + count
+    return store.read("pieces"), list(files.values())
 
 
 def _order_of_files(store: Store, lines: Lines) -> dict[tuple[int, str], int]:

@@ -18,7 +18,13 @@ from modlm.files import new_file
 from modlm.training.config_file import Table, find_table, merged
 
 DIGITS = 7  # significant digits of numbers in a journal that is kept
-LIMITS = ("minutes", "epochs", "patience", "least_epochs", "checkpoint_seconds")  # of a schedule; a run may go on with others
+LIMITS = (
+    "minutes",
+    "epochs",
+    "patience",
+    "least_epochs",
+    "checkpoint_seconds",
+)  # of a schedule; a run may go on with others
 JOURNAL_KEYS = (
     *("words", "epoch", "learning_rate", "train_perplexity", "valid_perplexity", "test_perplexity"),
     *("valid_dense_mass", "test_dense_mass", "best"),

@@ -33,6 +33,7 @@ class CausalLmBlock:
     kind: ClassVar[str] = "causal-lm"
     columns: tuple[str, ...] = ("lm",)
     context_length = UNLIMITED
+    steady = 0
 
     def __init__(
         self,
