@@ -66,10 +66,10 @@ def test_every_run_is_used_and_comes_behind_what_it_is_made_of(book: Book) -> No
         assert all(places.index(name) < places.index(run.name) for name in run.members)
 
 
-def test_no_run_here_is_planned_for_more_than_two_hours_and_the_papers_for_about_sixteen() -> None:
+def test_no_run_here_is_planned_for_more_than_three_hours_and_all_for_two_days() -> None:
     estimates = {run.name: run.estimate for run in Book.open(FOLDER, "here").runs.values()}
-    assert max(estimates.values()) <= 120
-    assert sum(minutes for name, minutes in estimates.items() if not name.startswith("modern-")) <= 16.5 * 60
+    assert max(estimates.values()) <= 180
+    assert sum(estimates.values()) <= 48 * 60
 
 
 def test_a_net_trained_on_all_data_never_predicts_a_sentence_from_its_own_counts() -> None:

@@ -32,6 +32,7 @@ ORDER = (
     "table2",
     "speed",
     "table3",
+    "table3-faithful",
     "convergence",
     "low-frequency",
     "table4",

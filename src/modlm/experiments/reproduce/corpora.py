@@ -97,6 +97,13 @@ class Corpora:
         files = self.files(text)
         return files[0] if len(files) == 1 else self._written(TextEntry(name=text, of=(text,)), files)
 
+    def sources(self, text: str) -> tuple[Path, ...]:
+        """The same with a file for each text that it joins, since a net trained on several knows them apart."""
+        entry = self.book.texts.get(text)
+        if entry is None or not entry.whole:
+            return (self.file(text),)
+        return tuple(path for name in entry.of for path in self.sources(name))
+
     def _written(self, entry: TextEntry, files: tuple[Path, ...]) -> Path:
         """The lines that an entry keeps of some files, in a file named after both."""
         about = [entry.stated(), [(path.name, path.stat().st_size) for path in files]]

@@ -114,9 +114,10 @@ class Workshop:
     def config(self, run: RunEntry) -> RunConfig:
         """The configuration of a trained run: the preset, its changes, its texts, its further columns."""
         table: Table = merged(find_table(run.preset), run.settings)
-        text = self.corpora.file(run.text or run.corpus)
-        texts = {"text": text, "valid": self.corpora.one(run.corpus, "valid"), "test": self.test(run)}
+        sources = self.corpora.sources(run.text or run.corpus)
+        texts = {"valid": self.corpora.one(run.corpus, "valid"), "test": self.test(run)}
         table = merged(table, {name: str(path.absolute()) for name, path in texts.items()})
+        table["text"] = [str(path.absolute()) for path in sources]
         if vocabulary := self.corpora.vocabulary_file(run.corpus, run.text):
             table = merged(table, {"vocabulary": {"file": str(vocabulary.absolute())}})
         if run.columns:
