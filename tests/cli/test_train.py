@@ -76,7 +76,7 @@ def test_a_preset_takes_its_texts_from_flags(modlm: Modlm, files: Files, tmp_pat
     assert modlm("train", "paper/ptb-kn-c-ff", *texts(files), *changes, "-o", tmp_path / "run").code == 0
     config = read_config(tmp_path / "run" / "config.toml")
     assert (config.net.body, config.net.inputs, config.columns["kn"].order) == ("feedforward", ("counts",), 2)
-    assert (config.columns["kn"].edge, config.text) == ("repeat", str(files.train))
+    assert (config.columns["kn"].edge, config.text) == ("repeat", (str(files.train),))
 
 
 def test_resume_goes_on_with_the_run_in_the_folder(modlm: Modlm, files: Files, tmp_path: Path) -> None:
