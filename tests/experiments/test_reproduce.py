@@ -157,7 +157,8 @@ def test_a_trained_run_is_collected_and_its_folder_used_again(place: Path, monke
     assert 0 < result.dense_mass["test"] < 1 and result.journal[-1]["words"] == result.training["words"]
     assert shop.results.find(entry) == result
 
-    shop.results.path(entry).unlink()
+    shop.beside.path(entry).unlink()
+    shop.own.path(entry).unlink()
     monkeypatch.setattr("modlm.training.run.train", None)
     again = shop.carry_out(entry)
     assert (again.test, again.journal) == (result.test, result.journal)
