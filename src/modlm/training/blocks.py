@@ -25,6 +25,9 @@ from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.config import ColumnsConfig, RunConfig
 
+Counted = tuple[int, str, tuple[int, ...]]
+"""Order, edge and positions: what tells counts of the same text apart."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountColumns:
@@ -52,10 +55,10 @@ def columns_of(config: RunConfig) -> dict[str, ColumnsConfig]:
 def count_columns(config: RunConfig, corpus: Corpus) -> dict[str, CountColumns]:
     """The count blocks of a run, in the order of their columns; `corpus` is the training text.
 
-    Blocks of the training text with the same order and edge are counted once.
+    Blocks of the training text that differ in their smoothing alone are counted once.
     """
-    counted: dict[tuple[int, str], Counts] = {}
-    return {name: _columns(columns, corpus, counted) for name, columns in columns_of(config).items()}
+    counted: dict[Counted, Counts] = {}
+    return {name: _columns(own, corpus, counted) for name, own in columns_of(config).items()}
 
 
 def dense_blocks(config: RunConfig, vocabulary: Vocabulary, columns: Mapping[str, CountColumns]) -> dict[str, Block]:
@@ -67,22 +70,34 @@ def dense_blocks(config: RunConfig, vocabulary: Vocabulary, columns: Mapping[str
     return blocks
 
 
-def _columns(config: ColumnsConfig, corpus: Corpus, counted: dict[tuple[int, str], Counts]) -> CountColumns:
-    if config.model:
-        return CountColumns(_model_block(config.model, corpus.vocabulary))
-    smoother = SMOOTHERS[config.smoothing]()
+def _columns(config: ColumnsConfig, corpus: Corpus, counted: dict[Counted, Counts]) -> CountColumns:
     if not config.held_out:
-        return CountColumns(NgramBlock(estimate(smoother, _other_counts(config, corpus.vocabulary))))
-    key = (config.order, config.edge)
+        return CountColumns(_other_block(config, corpus))
+    key = (config.order, config.edge, config.positions)
     if key not in counted:
-        counted[key] = count_text(corpus, order=config.order, edge=config.edge)
-    return CountColumns(NgramBlock(estimate(smoother, counted[key])), counted[key])
+        counted[key] = _count(config, corpus)
+    return CountColumns(_smoothed(config, counted[key]), counted[key])
+
+
+def _other_block(config: ColumnsConfig, corpus: Corpus) -> Block:
+    """A block that does not come from the training text."""
+    if config.model:
+        return _model_block(config.model, corpus.vocabulary)
+    if config.text:
+        return _smoothed(config, _count(config, Corpus.from_text(list(map(Path, config.text)), corpus.vocabulary)))
+    return _smoothed(config, _other_counts(config, corpus.vocabulary))
+
+
+def _smoothed(config: ColumnsConfig, counts: Counts) -> NgramBlock:
+    return NgramBlock(estimate(SMOOTHERS[config.smoothing](), counts))
+
+
+def _count(config: ColumnsConfig, corpus: Corpus) -> Counts:
+    return count_text(corpus, order=config.order, edge=config.edge, positions=config.positions or None)
 
 
 def _other_counts(config: ColumnsConfig, vocabulary: Vocabulary) -> Counts:
-    """Counts of other texts, of a counts folder or of a count file, over our vocabulary."""
-    if config.text:
-        return count_text(list(map(Path, config.text)), vocabulary=vocabulary, order=config.order, edge=config.edge)
+    """Those of a counts folder or of a count file, over our vocabulary."""
     path = Path(config.counts)
     if not path.exists():
         raise InputError("there is no such counts folder or count file. Check columns.counts.", path=path)
