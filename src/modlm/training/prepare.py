@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +49,7 @@ class Prepared:
     def fingerprints(self) -> dict[str, str]:
         """What the texts and the vocabulary are, so that a run is not taken up with others."""
         prints = self.vocabulary.fingerprints()
-        return prints | {name: _sha256(corpus) for name, corpus in self.texts.corpora.items()}
+        return prints | {name: corpus.fingerprint for name, corpus in self.texts.corpora.items()}
 
 
 def prepare(config: RunConfig, processes: Processes) -> Prepared:
@@ -131,7 +130,3 @@ def dense_rows(config: RunConfig, prepared: Prepared, text: str) -> DenseRows:
 def _sentence(corpus: Corpus, number: int) -> str:
     ids = corpus.ids[corpus.starts[number] + 1 : corpus.starts[number + 1] - 1]
     return " ".join(corpus.vocabulary.decode(ids))
-
-
-def _sha256(corpus: Corpus) -> str:
-    return hashlib.sha256(np.ascontiguousarray(corpus.ids).view(np.uint8).data).hexdigest()
