@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
 from modlm.blocks.block import Block
 from modlm.blocks.held_out import HeldOutColumns
@@ -24,6 +26,7 @@ from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.config import ColumnsConfig, RunConfig
+from modlm.training.leaks import check_block, check_text
 
 Counted = tuple[int, str, tuple[int, ...]]
 """Order, edge and positions: what tells counts of the same text apart."""
@@ -58,7 +61,7 @@ def count_columns(config: RunConfig, corpus: Corpus) -> dict[str, CountColumns]:
     Blocks of the training text that differ in their smoothing alone are counted once.
     """
     counted: dict[Counted, Counts] = {}
-    return {name: _columns(own, corpus, counted) for name, own in columns_of(config).items()}
+    return {name: _columns(name, own, corpus, counted) for name, own in columns_of(config).items()}
 
 
 def dense_blocks(config: RunConfig, vocabulary: Vocabulary, columns: Mapping[str, CountColumns]) -> dict[str, Block]:
@@ -70,21 +73,23 @@ def dense_blocks(config: RunConfig, vocabulary: Vocabulary, columns: Mapping[str
     return blocks
 
 
-def _columns(config: ColumnsConfig, corpus: Corpus, counted: dict[Counted, Counts]) -> CountColumns:
+def _columns(name: str, config: ColumnsConfig, corpus: Corpus, counted: dict[Counted, Counts]) -> CountColumns:
     if not config.held_out:
-        return CountColumns(_other_block(config, corpus))
+        block = _other_block(name, config, corpus)
+        check_block(name, block, corpus)
+        return CountColumns(block)
     key = (config.order, config.edge, config.positions)
     if key not in counted:
         counted[key] = _count(config, corpus)
     return CountColumns(_smoothed(config, counted[key]), counted[key])
 
 
-def _other_block(config: ColumnsConfig, corpus: Corpus) -> Block:
+def _other_block(name: str, config: ColumnsConfig, corpus: Corpus) -> Block:
     """A block that does not come from the training text."""
     if config.model:
         return _model_block(config.model, corpus.vocabulary)
     if config.text:
-        return _smoothed(config, _count(config, Corpus.from_text(list(map(Path, config.text)), corpus.vocabulary)))
+        return _smoothed(config, _count(config, _other_text(name, config, corpus)))
     return _smoothed(config, _other_counts(config, corpus.vocabulary))
 
 
@@ -94,6 +99,15 @@ def _smoothed(config: ColumnsConfig, counts: Counts) -> NgramBlock:
 
 def _count(config: ColumnsConfig, corpus: Corpus) -> Counts:
     return count_text(corpus, order=config.order, edge=config.edge, positions=config.positions or None)
+
+
+def _other_text(name: str, config: ColumnsConfig, corpus: Corpus) -> Corpus:
+    """The texts that the settings name, as one."""
+    texts = [Corpus.from_text(Path(path), corpus.vocabulary) for path in config.text]
+    for text in texts:
+        check_text(name, text, corpus)
+    sizes = np.sum([(text.sentences, text.unknown) for text in texts], axis=0)
+    return Corpus(np.concatenate([text.ids for text in texts]), corpus.vocabulary, *sizes.tolist())
 
 
 def _other_counts(config: ColumnsConfig, vocabulary: Vocabulary) -> Counts:

@@ -14,9 +14,10 @@ from modlm.nets.mixer_net import MixerNet
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.batches import Batches, BatchSource, DenseRows, Streams
-from modlm.training.blocks import dense_blocks
+from modlm.training.blocks import columns_of, dense_blocks
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes
+from modlm.training.leaks import warn_of_leaks
 from modlm.training.shared_texts import SharedTexts, shared_texts, sums_over_machines
 from modlm.training.text_rows import TextRows
 from modlm.training.trainer import Texts
@@ -55,6 +56,9 @@ class Prepared:
 def prepare(config: RunConfig, processes: Processes) -> Prepared:
     """Read, count and make rows, once on each machine; all processes call this together."""
     texts = shared_texts(config, processes, train_batches)
+    if processes.leads:
+        as_they_are = [name for name, columns in columns_of(config).items() if not columns.held_out]
+        warn_of_leaks(as_they_are, texts.rows, texts.vocab_size)
     net = make_net(config, texts, processes)
     block_dropout = BlockDropout(config.block_dropout, dense_spans(config, texts.rows["train"]), delta=net.delta)
     return Prepared(texts, net.to(processes.device), block_dropout)
