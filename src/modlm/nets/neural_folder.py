@@ -39,6 +39,7 @@ def contents(model: NeuralMixture, inside: str) -> tuple[About, Arrays, Texts]:
         "blocks": blocks,
         "delta": model.delta,
         "net": asdict(model.net.config),
+        "trained_on": model.trained_on,
         **model.vocabulary.fingerprints(),
     }
     return about, arrays, texts
@@ -61,7 +62,7 @@ def opened(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> N
     try:
         net = empty_net(config, delta=delta, **sizes)
         _fill(folder, net, tensors)
-        return NeuralMixture(vocabulary, blocks, net)
+        return NeuralMixture(vocabulary, blocks, net, trained_on=str(said.about.get("trained_on", "")))
     except ConfigError as error:
         raise folder.damaged(str(error)) from error
 

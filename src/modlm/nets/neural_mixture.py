@@ -37,8 +37,12 @@ DELTA = "delta"
 class NeuralMixture(LanguageModel):
     """Dense columns in the order of `blocks`, then the delta columns if the net has them; lambda by the net."""
 
-    def __init__(self, vocabulary: Vocabulary, blocks: Mapping[str, Block], net: MixerNet) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, blocks: Mapping[str, Block], net: MixerNet, *, trained_on: str = ""
+    ) -> None:
         self.vocabulary = vocabulary
+        self.trained_on = trained_on
+        """The fingerprint of the text that the net was trained on, if it is known."""
         self.blocks = dict(blocks)
         self.layout = ColumnLayout(self.blocks)
         self.net = net.eval()

@@ -107,21 +107,17 @@ def _about(config: RunConfig, train: Corpus) -> dict[str, Any]:
     return {
         "versions": [modlm.__version__, VERSION],
         **train.vocabulary.fingerprints(),
-        "train": [_sum_of_ids(train), *train.sources] if any(column.held_out for column in columns.values()) else [],
+        "train": [train.fingerprint, *train.sources] if any(column.held_out for column in columns.values()) else [],
         "columns": [[name, asdict(column), _sources(column)] for name, column in columns.items()],
     }
 
 
 def _entry(about: dict[str, Any], config: RunConfig, name: str, text: Corpus, kept: Ints | None) -> Path:
     cut = [config.folds, *text.sources] if name == TRAIN else []
-    own = {**about, "text": _sum_of_ids(text), "folds": cut}
+    own = {**about, "text": text.fingerprint, "folds": cut}
     if name == TRAIN and kept is not None:
         own["kept"] = hashlib.sha256(np.ascontiguousarray(kept).data).hexdigest()
     return cache_folder() / hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:40]
-
-
-def _sum_of_ids(corpus: Corpus) -> str:
-    return hashlib.sha256(np.ascontiguousarray(corpus.ids).data).hexdigest()
 
 
 def _sources(column: ColumnsConfig) -> list[str]:

@@ -84,8 +84,9 @@ def _train(
             trainer.tensorboard.close()
         result = _result(trainer, prepared, reason)
         if processes.leads:
-            model = NeuralMixture(prepared.vocabulary, prepared.blocks(config), prepared.net.cpu())
-            save(model, folder / MODEL, card=card(result, config, prepared.fingerprints()), overwrite=True)
+            prints, blocks = prepared.fingerprints(), prepared.blocks(config)
+            model = NeuralMixture(prepared.vocabulary, blocks, prepared.net.cpu(), trained_on=prints["train"])
+            save(model, folder / MODEL, card=card(result, config, prints), overwrite=True)
             result.write()
         processes.part()
         return result
