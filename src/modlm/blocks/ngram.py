@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from modlm.arrays import AnyFloats, Floats, Ids, even_ranges, in_parallel, threads
-from modlm.blocks.block import Parts, Rows, flattened
+from modlm.blocks.block import Rows, flattened
 from modlm.counts.counts import ONE_THREAD
-from modlm.smoothing.smoother import Estimates
-from modlm.text.vocabulary import UNKNOWN
+from modlm.counts.counts_folder import counts_in
+from modlm.errors import ConfigError
+from modlm.families import SMOOTHERS
+from modlm.formats.stored import Parts, Stored
+from modlm.smoothing.smoother import Estimates, given_discounts
+from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
 SMALL_COUNTS = 1 << 10  # counts and sums whose logarithms are taken from a table
 RANGES_PER_THREAD = 4
@@ -25,6 +30,7 @@ class NgramBlock:
     """
 
     kind: ClassVar[str] = "ngram"
+    reads_documents = False
 
     def __init__(self, estimates: Estimates) -> None:
         self.estimates = estimates
@@ -142,7 +148,21 @@ class NgramBlock:
             "smoothing": self.estimates.smoother.name,
             "discounts": [table[1:].tolist() for table in self.estimates.discounts],
         }
-        return Parts(self.counts.settings() | smoothing, self.counts.arrays(), {})
+        return Parts(self.counts.settings() | smoothing, self.counts.arrays())
+
+    @classmethod
+    def from_parts(cls, stored: Stored, vocabulary: Vocabulary) -> Self:
+        """The block over the counts that a folder keeps."""
+        smoother = stored.member(SMOOTHERS, "smoothing")()
+        counts = counts_in(replace(stored.folder, about=stored.about), vocabulary, inside=stored.place)
+        return cls(Estimates(smoother, counts, stored_discounts(stored, counts.order)))
+
+
+def stored_discounts(stored: Stored, orders: int) -> tuple[Floats, ...]:
+    """For each order, what counts of 0, 1, 2, … lose."""
+    rows = stored.table("discounts", orders)
+    discounts: tuple[Floats, ...] = stored.checked(lambda: given_discounts(rows, orders), ConfigError)
+    return discounts
 
 
 def feature_names(order: int, *, discounting: bool) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from typing import cast
 
 import numpy as np
 
-from modlm.config import choose
 from modlm.counts.counts import Counts, check_edge, check_order
 from modlm.counts.engine import bytes_of
 from modlm.counts.skip import SkipCounts, build, check_positions, is_contiguous
@@ -17,6 +16,7 @@ from modlm.counts.spark import Cluster, tally_of_corpus, tally_of_texts
 from modlm.counts.spark.store import has_scheme
 from modlm.counts.tally import LocalTally, Tally
 from modlm.errors import ConfigError, VocabularyError
+from modlm.families import ENGINES
 from modlm.files import scratch_folder
 from modlm.text.corpus import Corpus
 from modlm.text.encoding import TextRules
@@ -76,11 +76,9 @@ def tally_text(
     encoding_errors: str = "strict",
 ) -> Iterator[Tally]:
     """The same with what goes beside counts; the tally is good inside the block, counts it gave stay good."""
-    from modlm.counts import ENGINES
-
     limit = None if memory is None else bytes_of(memory)
     name = engine or ("memory" if memory is None else "disk")
-    count = choose(ENGINES, name, what="counting engine")
+    count = ENGINES.choose(name)
     skips = positions is not None and not is_contiguous(positions)
     if skips and name != "memory":
         raise ConfigError("Skip n-grams are counted in memory. Leave out the memory limit and the engine.")

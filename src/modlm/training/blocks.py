@@ -11,8 +11,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
-from modlm.blocks.block import Block
+from modlm.blocks import CONSTANT_BLOCKS, DeltaBlock, NgramBlock
+from modlm.blocks.block import DELTA, Block
 from modlm.blocks.held_out import HeldOutColumns
 from modlm.blocks.model import ModelBlock
 from modlm.counts.counting import count_text
@@ -59,13 +59,13 @@ def count_columns(config: RunConfig, corpus: Corpus) -> dict[str, CountColumns]:
     return {name: _columns(name, own, corpus, counted) for name, own in columns_of(config).items()}
 
 
-def dense_blocks(config: RunConfig, vocabulary: Vocabulary, columns: Mapping[str, CountColumns]) -> dict[str, Block]:
-    """All dense columns of the model: count blocks, then the constant ones."""
+def blocks_of(config: RunConfig, vocabulary: Vocabulary, columns: Mapping[str, CountColumns]) -> dict[str, Block]:
+    """All columns of the model: count blocks, then the constant ones, then the deltas if it has any."""
     blocks: dict[str, Block] = {name: column.block for name, column in columns.items()}
     for name, constant in CONSTANT_BLOCKS.items():
         if name in config.extra:
             blocks[name] = constant(vocabulary)
-    return blocks
+    return blocks if config.kind == "interpolated" else {**blocks, DELTA: DeltaBlock(vocabulary)}
 
 
 def _columns(name: str, config: ColumnsConfig, corpus: Corpus, counted: dict[Hashable, Counts]) -> CountColumns:

@@ -19,7 +19,6 @@ from modlm.blocks.block import Block
 from modlm.blocks.model import ModelBlock, Predictor
 from modlm.errors import ConfigError
 from modlm.model.ngram_lm import NgramLM
-from modlm.nets.neural_mixture import NeuralMixture
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import UNKNOWN
 from modlm.training.text_rows import TextRows
@@ -44,7 +43,7 @@ def check_text(name: str, text: Corpus, train: Corpus) -> None:
 def check_block(name: str, block: Block, train: Corpus) -> None:
     """Refuse a block that holds counts of the training text, or a net that was trained on it."""
     for part in _inside(block):
-        if isinstance(part, NeuralMixture) and part.trained_on == train.fingerprint:
+        if getattr(getattr(part, "mixer", None), "trained_on", "") == train.fingerprint:
             raise _refused(name, "it holds a net that was trained on that text")
         if isinstance(part, NgramBlock | NgramLM) and _counts_of(part, train):
             raise _refused(name, "it holds counts in which every word occurs as often as in that text")

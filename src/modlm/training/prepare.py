@@ -14,7 +14,7 @@ from modlm.nets.mixer_net import MixerNet
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.batches import Batches, BatchSource, DenseRows, Streams
-from modlm.training.blocks import columns_of, dense_blocks
+from modlm.training.blocks import blocks_of, columns_of
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes
 from modlm.training.leaks import warn_of_leaks
@@ -44,8 +44,8 @@ class Prepared:
         return self.texts.corpora["train"].vocabulary
 
     def blocks(self, config: RunConfig) -> dict[str, Block]:
-        """All dense columns, from all counts, as the model keeps them."""
-        return dense_blocks(config, self.vocabulary, self.texts.columns())
+        """All columns, from all counts, as the model keeps them."""
+        return blocks_of(config, self.vocabulary, self.texts.columns())
 
     def fingerprints(self) -> dict[str, str]:
         """What the texts and the vocabulary are, so that a run is not taken up with others."""

@@ -13,7 +13,8 @@ import torch
 from modlm.arrays import threads
 from modlm.errors import ModlmError
 from modlm.model.folder import save
-from modlm.nets.neural_mixture import NeuralMixture
+from modlm.model.mixture import Mixture
+from modlm.nets.net_mixer import NetMixer
 from modlm.training.checkpoint import Checkpoint, CheckpointWriter, shared_checkpoint
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes, join
@@ -85,7 +86,8 @@ def _train(
         result = _result(trainer, prepared, reason)
         if processes.leads:
             prints, blocks = prepared.fingerprints(), prepared.blocks(config)
-            model = NeuralMixture(prepared.vocabulary, blocks, prepared.net.cpu(), trained_on=prints["train"])
+            mixer = NetMixer(prepared.net.cpu(), trained_on=prints["train"])
+            model = Mixture(prepared.vocabulary, blocks, mixer)
             save(model, folder / MODEL, card=card(result, config, prints), overwrite=True)
             result.write()
         processes.part()

@@ -9,20 +9,19 @@ from __future__ import annotations
 import hashlib
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import UNLIMITED, Parts, Rows
+from modlm.blocks.block import UNLIMITED, Rows
 from modlm.errors import ConfigError, InputError, VocabularyError
 from modlm.files import sha256
+from modlm.formats.stored import Parts, Stored
 from modlm.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from modlm.formats.folder import Folder
     from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
-    from modlm.model.folder import Said
 
 WEIGHT_FILES = ("*.safetensors", "*.bin", "*.gguf")
 
@@ -46,6 +45,7 @@ class CausalLmBlock:
     ) -> None:
         """`source` says where the model lies: `path`, `gguf`, `start` and `sha256`; `lm` is it, if it is loaded."""
         self.vocabulary, self.reading, self.features, self.source = vocabulary, reading, features, source
+        self.reads_documents = reading.context == "document"
         self._lm = lm
 
     @classmethod
@@ -72,11 +72,6 @@ class CausalLmBlock:
             self.attach(CausalLm.load(path, gguf=gguf, start=self.source["start"]))
         assert self._lm is not None
         return self._lm
-
-    @property
-    def reads_documents(self) -> bool:
-        """Whether lines before are context."""
-        return self.reading.context == "document"
 
     def attach(self, lm: CausalLm) -> None:
         """Use this model from now on."""
@@ -111,25 +106,23 @@ class CausalLmBlock:
 
     def parts(self) -> Parts:
         """Where the model lies and how it reads."""
-        return Parts({**self.source, "reading": asdict(self.reading), "features": list(self.features)}, {}, {})
+        return Parts({**self.source, "reading": asdict(self.reading), "features": list(self.features)})
 
+    @classmethod
+    def from_parts(cls, stored: Stored, vocabulary: Vocabulary) -> Self:
+        """The block that a folder speaks of."""
+        from modlm.integrations.hugging_face.causal_lm import Reading
 
-def opened(folder: Folder, said: Said, vocabulary: Vocabulary, place: str) -> CausalLmBlock:
-    """The block that a folder speaks of."""
-    from modlm.integrations.hugging_face.causal_lm import Reading
-
-    about, features = said.about, said.about.get("features")
-    if not isinstance(features, list) or not all(isinstance(name, str) for name in features) or not features:
-        raise folder.damaged("the features of its causal language model must be a list of names")
-    source = {name: about.get(name) for name in ("path", "gguf", "sha256")}
-    if not all(isinstance(value, str) for value in source.values()):
-        raise folder.damaged("it does not say where its causal language model lies")
-    try:
-        reading = Reading(**said.part("reading").about)
-    except (TypeError, ConfigError) as error:
-        raise folder.damaged(f"how its causal language model reads is not clear ({error})") from error
-    source["start"] = said.number("start", whole=True)
-    return CausalLmBlock(vocabulary, reading, tuple(features), source=source)
+        if not (features := stored.words("features")):
+            raise stored.damaged("the features of its causal language model must be a list of names")
+        reading = stored.part("reading").about
+        return cls(
+            vocabulary,
+            stored.checked(lambda: Reading(**reading), (TypeError, ConfigError)),
+            features,
+            source={name: stored.word(name) for name in ("path", "gguf", "sha256")}
+            | {"start": stored.number("start", whole=True)},
+        )
 
 
 def fingerprint(path: Path, gguf: str = "") -> str:
