@@ -22,7 +22,7 @@ from modlm.blocks import NgramBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.counts import count_text
 from modlm.errors import ConfigError
-from modlm.integrations.hugging_face.adapted import Adapted, load_adapted
+from modlm.integrations.hugging_face.adapted import load_adapted
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading, distribution_features
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
 from modlm.integrations.hugging_face.processor import MixtureLogitsProcessor
@@ -35,7 +35,7 @@ from small_tokenizers import SENTENCES
 
 ORDER = 3
 WEIGHTS = (0.4, 0.1, 0.2, 0.3)
-Made = Callable[..., Adapted]
+Made = Callable[...]
 
 
 @pytest.fixture(scope="module")
