@@ -22,8 +22,8 @@ from modlm.counts.disk_runs import merged, packing, windows_of, write_run
 from modlm.counts.disk_trie import TrieWriter
 from modlm.counts.memory import padded, sort_suffixes
 from modlm.files import scratch_folder
-from modlm.formats.npy import forget
 from modlm.progress import progress
+from modlm.store.npy import forget
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import END
 

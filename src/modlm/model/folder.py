@@ -23,8 +23,6 @@ from modlm.blocks.model import ModelBlock
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts
 from modlm.counts.counts_folder import counts_in
 from modlm.errors import ConfigError, ModelFolderError, ModlmError
-from modlm.formats.folder import FILE_NAME, Folder, Verify, is_folder, open_folder, write_folder
-from modlm.formats.vocabulary_files import vocabulary_in
 from modlm.mixers import HeuristicMixer, Mixer, StaticMixer
 from modlm.model.compiled import Compiled, leaf_type, node_type
 from modlm.model.language_model import LanguageModel
@@ -32,7 +30,10 @@ from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM, NgramSettings
 from modlm.smoothing import SMOOTHERS, Estimates
 from modlm.smoothing.smoother import given_discounts
+from modlm.store.folder import Folder, open_folder, write_folder
+from modlm.store.manifest import FILE_NAME, Verify, is_folder
 from modlm.text.vocabulary import Vocabulary
+from modlm.text.vocabulary_files import vocabulary_in
 
 KIND = "model"
 CARD = "card.md"
@@ -176,181 +177,136 @@ def load(path: str | os.PathLike[str], *, verify: Verify = "fast", resident: boo
     return read_model(place)
 
 
-def opened(folder: Folder, about: About | None = None, *, inside: str = "") -> LanguageModel:
-    """The model that a folder, or a folder in it, holds."""
-    said = Said(folder, folder.about if about is None else about)
-    vocabulary = vocabulary_in(folder, said.about, inside=inside, what="model was")
-    reader = said.choice({**READERS, **LATER_READERS}, "kind")
-    model: LanguageModel = (named(reader) if isinstance(reader, str) else reader)(folder, said, vocabulary, inside)
+def opened(folder: Folder) -> LanguageModel:
+    """The model that a folder holds."""
+    vocabulary = vocabulary_in(folder, what="model was")
+    readers: dict[str, Any] = {**READERS, **LATER_READERS}
+    reader = readers[folder.word("kind", readers)]
+    model: LanguageModel = (named(reader) if isinstance(reader, str) else reader)(folder, vocabulary)
     return model
 
 
-class Said:
-    """What a manifest says, asked for with what it must be."""
-
-    def __init__(self, folder: Folder, about: object) -> None:
-        if not isinstance(about, dict):
-            raise folder.damaged("its description is not a list of settings")
-        self.folder, self.about = folder, about
-
-    def part(self, name: str) -> Said:
-        """A group of settings."""
-        return Said(self.folder, self.about.get(name))
-
-    def choice(self, table: Mapping[str, Any], name: str) -> Any:
-        """The entry of a table that the setting names."""
-        value = self.about.get(name)
-        if not isinstance(value, str) or value not in table:
-            raise self.folder.damaged(f"{name} is {str(value)[:60]!r}, which this version does not know")
-        return table[value]
-
-    def number(self, name: str, *, whole: bool = False) -> Any:
-        """A number that is not negative; no larger than any count could be."""
-        value = self.about.get(name)
-        wanted = int if whole else (int, float)
-        if isinstance(value, bool) or not isinstance(value, wanted) or not 0 <= value < 2**63:
-            raise self.folder.damaged(f"{name} must be a number from 0 up, but is {str(value)[:60]}")
-        return value if whole else float(value)
-
-    def numbers(self, name: str, *, whole: bool = False) -> tuple[Any, ...]:
-        """A list of such numbers."""
-        value = self.about.get(name)
-        if not isinstance(value, list):
-            raise self.folder.damaged(f"{name} must be a list of numbers")
-        return tuple(Said(self.folder, {name: item}).number(name, whole=whole) for item in value)
-
-    def discounts(self, orders: int) -> tuple[Floats, ...]:
-        """For each order, what counts of 0, 1, 2, … lose."""
-        value = self.about.get("discounts")
-        if not isinstance(value, list) or len(value) != orders:
-            raise self.folder.damaged(f"discounts must hold a list for each of the {orders} orders")
-        rows = [Said(self.folder, {"discounts": row}).numbers("discounts") for row in value]
-        try:
-            return given_discounts(rows, orders)
-        except ConfigError as error:
-            raise self.folder.damaged(str(error)) from error
+def _discounts(folder: Folder, orders: int) -> tuple[Floats, ...]:
+    """For each order, what counts of 0, 1, 2, … lose."""
+    rows = folder.list_of("discounts", list)
+    if len(rows) != orders:
+        raise folder.damaged(f"discounts must hold a list for each of the {orders} orders")
+    numbers = [replace(folder, about={"discounts": row}).reals("discounts") for row in rows]
+    try:
+        return given_discounts(numbers, orders)
+    except ConfigError as error:
+        raise folder.damaged(str(error)) from error
 
 
-def read_compiled(folder: Folder, said: Said, prefix: str, vocabulary: Vocabulary) -> Compiled:
-    """The compiled form under a prefix, with levels that fit its arrays."""
-    levels = said.numbers("levels", whole=True)
+def read_compiled(folder: Folder, vocabulary: Vocabulary) -> Compiled:
+    """The compiled form, with levels that fit its arrays."""
+    levels = folder.wholes("levels")
     proper = len(levels) >= 3 and levels[:2] == (0, 1) and all(a <= b for a, b in pairwise(levels))
     if not proper or len(levels) > MAX_ORDER + 2 or levels[2] != len(vocabulary) + 2:
         raise folder.damaged("its levels do not fit its vocabulary")
-    words = folder.array(prefix + "words", np.uint32, length=levels[-1])
-    found = folder.arrays.get(prefix + "leaves", np.zeros(0)).dtype
-    real = np.float64 if found == leaf_type(np.float64) else np.float32
-    nodes = folder.array(prefix + "nodes", node_type(real), length=levels[-2] + 1)
-    leaves = folder.array(prefix + "leaves", leaf_type(real), length=levels[-1] - levels[-2])
+    words = folder.array(f"{NGRAM}/words", np.uint32, length=levels[-1])
+    leaves = folder.array(f"{NGRAM}/leaves", leaf_type(np.float32), leaf_type(np.float64))
+    real = np.float64 if leaves.dtype == leaf_type(np.float64) else np.float32
+    nodes = folder.array(f"{NGRAM}/nodes", node_type(real), length=levels[-2] + 1)
+    leaves = folder.array(f"{NGRAM}/leaves", leaf_type(real), length=levels[-1] - levels[-2])
     first = nodes["first"]
     if any(first[levels[n - 1]] != levels[n] for n in range(1, len(levels) - 1)) or first[-1] != levels[-1]:
         raise folder.damaged("its levels do not fit its followers")
-    start = said.number("start", whole=True)
+    start = folder.whole("start")
     if start >= len(nodes) - 1:
         raise folder.damaged(f"its start {start} is not a context")
     return Compiled(words, nodes, leaves, levels, start)
 
 
-def frequencies(folder: Folder, name: str, length: int) -> np.ndarray:
-    """Frequencies, in 32 or 64 bits."""
-    wide = name in folder.arrays and folder.arrays[name].dtype == np.uint64
-    return folder.array(name, np.uint64 if wide else np.uint32, length=length)
-
-
-def _ngram(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> NgramLM:
-    prefix = f"{inside}{NGRAM}/"
-    compiled = read_compiled(folder, said, prefix, vocabulary)
+def _ngram(folder: Folder, vocabulary: Vocabulary) -> NgramLM:
+    compiled = read_compiled(folder, vocabulary)
     settings = None
-    if said.about.get("settings") is not None:
-        own = said.part("settings")
-        own.choice(SMOOTHERS, "smoothing")
+    if folder.about.get("settings") is not None:
+        own = folder.part("settings")
         settings = NgramSettings(
-            smoothing=own.about["smoothing"],
-            discounts=tuple(tuple(table[1:].tolist()) for table in own.discounts(compiled.order)),
+            smoothing=own.word("smoothing", SMOOTHERS),
+            discounts=tuple(tuple(table[1:].tolist()) for table in _discounts(own, compiled.order)),
             extra=_extra(own),
-            prune=own.numbers("prune", whole=True),
-            prune_entropy=own.number("prune_entropy"),
+            prune=own.wholes("prune"),
+            prune_entropy=own.real("prune_entropy"),
         )
     counts = None
-    if said.about.get("counts") is not None:
-        own = said.part("counts")
-        own.choice(dict.fromkeys(EDGES), "edge")
+    if folder.about.get("counts") is not None:
+        own = folder.part("counts")
         counts = partial(
             _counts_of,
             vocabulary,
             compiled,
-            frequencies(folder, prefix + "frequencies", len(compiled.words)),
-            edge=own.about["edge"],
-            sentences=own.number("sentences", whole=True),
-            cut_off=own.numbers("cut_off", whole=True),
+            own.array(f"{NGRAM}/frequencies", np.uint32, np.uint64, length=len(compiled.words)),
+            edge=own.word("edge", EDGES),
+            sentences=own.whole("sentences"),
+            cut_off=own.wholes("cut_off"),
         )
-    notes = said.about.get("notes")
-    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise folder.damaged("its notes must be a list of sentences")
-    return NgramLM(vocabulary, compiled, counts=counts, settings=settings, notes=tuple(notes))
+    notes = tuple(folder.list_of("notes", str))
+    return NgramLM(vocabulary, compiled, counts=counts, settings=settings, notes=notes)
 
 
 def _counts_of(vocabulary: Vocabulary, compiled: Compiled, frequencies: np.ndarray, **settings: Any) -> Counts:
     return Counts(vocabulary, compiled.trie, frequencies, **settings)
 
 
-def _extra(said: Said) -> tuple[str, ...]:
-    value = said.about.get("extra")
-    known = isinstance(value, list) and all(isinstance(name, str) and name in CONSTANT_BLOCKS for name in value)
-    if not isinstance(value, list) or not known or len(set(value)) < len(value) or "uniform" not in value:
-        raise said.folder.damaged(f"extra must be a list of {', '.join(CONSTANT_BLOCKS)}, with uniform in it")
-    return tuple(value)
+def _extra(folder: Folder) -> tuple[str, ...]:
+    names = folder.list_of("extra", str)
+    if len(set(names)) < len(names) or "uniform" not in names or not set(names) <= set(CONSTANT_BLOCKS):
+        raise folder.damaged(f"extra must be a list of {', '.join(CONSTANT_BLOCKS)}, with uniform in it")
+    return tuple(names)
 
 
-def _ngram_block(folder: Folder, said: Said, vocabulary: Vocabulary, place: str) -> Block:
-    smoother = said.choice(SMOOTHERS, "smoothing")()
-    counts = counts_in(replace(folder, about=said.about), vocabulary, inside=place)
-    return NgramBlock(Estimates(smoother, counts, said.discounts(counts.order)))
+def _ngram_block(folder: Folder, vocabulary: Vocabulary) -> Block:
+    smoother = SMOOTHERS[folder.word("smoothing", SMOOTHERS)]()
+    counts = counts_in(folder, vocabulary)
+    return NgramBlock(Estimates(smoother, counts, _discounts(folder, counts.order)))
 
 
-def _model_block(folder: Folder, said: Said, vocabulary: Vocabulary, place: str) -> Block:
-    if place.count("columns/") > DEEPEST:
+def _model_block(folder: Folder, vocabulary: Vocabulary) -> Block:
+    if folder.inside.count("columns/") > DEEPEST:
         raise folder.damaged(f"models stand inside models more than {DEEPEST} deep")
-    return ModelBlock(opened(folder, said.part("model").about, inside=place), vocabulary)
+    return ModelBlock(opened(folder.part("model")), vocabulary)
 
 
-BLOCK_READERS: dict[str, Callable[[Folder, Said, Vocabulary, str], Block]] = {
+BLOCK_READERS: dict[str, Callable[[Folder, Vocabulary], Block]] = {
     "ngram": _ngram_block,
     "model": _model_block,
-    "uniform": lambda folder, said, vocabulary, place: CONSTANT_BLOCKS["uniform"](vocabulary),
-    "unknown": lambda folder, said, vocabulary, place: CONSTANT_BLOCKS["unknown"](vocabulary),
+    "uniform": lambda folder, vocabulary: CONSTANT_BLOCKS["uniform"](vocabulary),
+    "unknown": lambda folder, vocabulary: CONSTANT_BLOCKS["unknown"](vocabulary),
 }
 
 
 LATER_BLOCK_READERS = {"causal-lm": "modlm.integrations.hugging_face.lm_block.opened"}
 
 
-def read_blocks(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> dict[str, Block]:
+def read_blocks(folder: Folder, vocabulary: Vocabulary) -> dict[str, Block]:
     """The columns of a model in their order."""
+    readers: dict[str, Any] = {**BLOCK_READERS, **LATER_BLOCK_READERS}
     blocks: dict[str, Block] = {}
-    for name in said.part("blocks").about:
-        own = said.part("blocks").part(name)
-        reader = own.choice({**BLOCK_READERS, **LATER_BLOCK_READERS}, "kind")
-        reader = named(reader) if isinstance(reader, str) else reader
-        blocks[name] = reader(folder, own, vocabulary, f"{inside}columns/{name}/")
+    settings = folder.part("blocks")
+    for name in settings.about:
+        own = settings.part(name, inside=f"columns/{name}/")
+        reader = readers[own.word("kind", readers)]
+        blocks[name] = (named(reader) if isinstance(reader, str) else reader)(own, vocabulary)
     return blocks
 
 
-def _mixture(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> Mixture:
-    blocks = read_blocks(folder, said, vocabulary, inside)
-    mixer_said = said.part("mixer")
+def _mixture(folder: Folder, vocabulary: Vocabulary) -> Mixture:
+    blocks = read_blocks(folder, vocabulary)
+    own = folder.part("mixer")
     layout = ColumnLayout(blocks)
     mixer: Mixer
-    if mixer_said.choice(dict.fromkeys(("heuristic", "static"), True), "kind") and mixer_said.about["kind"] == "static":
-        weights = mixer_said.numbers("weights")
+    if own.word("kind", ("heuristic", "static")) == "static":
+        weights = own.reals("weights")
         if len(weights) != len(layout):
             raise folder.damaged(f"it has {len(weights)} weights for {len(layout)} columns")
         mixer = StaticMixer(np.array(weights))
     else:
-        smoother = mixer_said.choice(SMOOTHERS, "smoothing")()
-        mixer = HeuristicMixer(layout, smoother, block=str(mixer_said.about.get("block")))
+        smoother = SMOOTHERS[own.word("smoothing", SMOOTHERS)]()
+        mixer = HeuristicMixer(layout, smoother, block=str(own.about.get("block")))
     return Mixture(vocabulary, blocks, mixer)
 
 
-READERS: dict[str, Callable[[Folder, Said, Vocabulary, str], LanguageModel]] = {"ngram": _ngram, "mixture": _mixture}
+READERS: dict[str, Callable[[Folder, Vocabulary], LanguageModel]] = {"ngram": _ngram, "mixture": _mixture}
 LATER_READERS = {"neural-mixture": "modlm.nets.neural_folder.opened"}

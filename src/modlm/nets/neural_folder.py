@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from modlm.errors import ConfigError, require
-from modlm.formats.folder import Folder
-from modlm.model.folder import About, Arrays, Said, Texts, block_contents, read_blocks
+from modlm.model.folder import About, Arrays, Texts, block_contents, read_blocks
 from modlm.nets.config import NetConfig
+from modlm.store.folder import Folder
 from modlm.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -44,20 +44,20 @@ def contents(model: NeuralMixture, inside: str) -> tuple[About, Arrays, Texts]:
     return about, arrays, texts
 
 
-def opened(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> NeuralMixture:
+def opened(folder: Folder, vocabulary: Vocabulary) -> NeuralMixture:
     """The neural mixture that a folder holds."""
     for package in ("torch", "safetensors"):
         require(package, extra="neural", purpose="A model with a net")
     from modlm.blocks.block import ColumnLayout
     from modlm.nets.neural_mixture import NeuralMixture
 
-    config, delta = read_config(said.part("net")), said.about.get("delta")
+    config, delta = read_config(folder.part("net")), folder.about.get("delta")
     if not isinstance(delta, bool):
         raise folder.damaged("delta must be true or false")
-    blocks = read_blocks(folder, said, vocabulary, inside)
+    blocks = read_blocks(folder, vocabulary)
     layout = ColumnLayout(blocks)
     sizes = {"vocab_size": len(vocabulary), "features": layout.features, "dense": len(layout)}
-    tensors = _tensors(folder, inside + WEIGHTS, least_numbers(config, delta=delta, **sizes))
+    tensors = _tensors(folder, least_numbers(config, delta=delta, **sizes))
     try:
         net = empty_net(config, delta=delta, **sizes)
         _fill(folder, net, tensors)
@@ -66,24 +66,24 @@ def opened(folder: Folder, said: Said, vocabulary: Vocabulary, inside: str) -> N
         raise folder.damaged(str(error)) from error
 
 
-def read_config(said: Said) -> NetConfig:
+def read_config(folder: Folder) -> NetConfig:
     """The settings of a net; those that an earlier version did not have yet are as they were then, the defaults."""
     known = {field.name: field for field in fields(NetConfig)}
-    if odd := ", ".join(sorted(str(name)[:40] for name in set(said.about) - set(known))):
-        raise said.folder.damaged(f"its net has settings that this version does not know: {odd}")
+    if odd := ", ".join(sorted(str(name)[:40] for name in set(folder.about) - set(known))):
+        raise folder.damaged(f"its net has settings that this version does not know: {odd}")
     values: dict[str, Any] = {}
-    for name, value in said.about.items():
+    for name, value in folder.about.items():
         default = known[name].default
         if isinstance(default, tuple) and isinstance(value, list) and all(isinstance(item, str) for item in value):
             value = tuple(value)
         numeric = isinstance(default, float) and type(value) is int
         if type(value) is not type(default) and not numeric:
-            raise said.folder.damaged(f"net.{name} is {str(value)[:60]!r}")
+            raise folder.damaged(f"net.{name} is {str(value)[:60]!r}")
         values[name] = value
     try:
         return NetConfig(**values)
     except ConfigError as error:
-        raise said.folder.damaged(str(error)) from error
+        raise folder.damaged(str(error)) from error
 
 
 def least_numbers(config: NetConfig, *, vocab_size: int, features: int, dense: int, delta: bool) -> int:
@@ -106,20 +106,19 @@ def empty_net(config: NetConfig, **sizes: Any) -> MixerNet:
     return MixerNet(config, scaling=FeatureScaling(np.zeros(features, dtype=np.float32), whitening), **sizes)
 
 
-def _tensors(folder: Folder, name: str, least: int) -> dict[str, Tensor]:
+def _tensors(folder: Folder, least: int) -> dict[str, Tensor]:
     """The tensors of a file that is large enough for the net that is to be made."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     from modlm.nets.features import of_this_version
 
-    path = folder.file(name)
-    if path.stat().st_size < 4 * least:
-        raise folder.damaged(f"{name} is too small for the net that is described")
+    if folder.file(WEIGHTS).stat().st_size < 4 * least:
+        raise folder.damaged(f"{WEIGHTS} is too small for the net that is described")
     try:
-        tensors = of_this_version(load_file(folder.unchanged(name)))
+        tensors = of_this_version(load_file(folder.unchanged(WEIGHTS)))
     except (SafetensorError, OSError, ValueError, KeyError, AttributeError) as error:
-        raise folder.damaged(f"{name} cannot be read ({str(error)[:200]})") from error
+        raise folder.damaged(f"{WEIGHTS} cannot be read ({str(error)[:200]})") from error
     return tensors
 
 

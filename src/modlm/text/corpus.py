@@ -17,7 +17,9 @@ import numpy as np
 from modlm.arrays import Ids, Ints
 from modlm.errors import ConfigError, VocabularyError
 from modlm.files import new_folder
-from modlm.text.corpus_folder import IDS, PIECE, Numbers, Verify, check_ids, read_folder, write_record
+from modlm.store.manifest import Verify
+from modlm.store.npy import NpyWriter, write_npy
+from modlm.text.corpus_folder import IDS, PIECE, Numbers, check_ids, read_folder, write_record
 from modlm.text.encoding import TextRules
 from modlm.text.folds import fold_cuts
 from modlm.text.id_store import FileStore, IdStore, MemoryStore
@@ -74,8 +76,8 @@ class Corpus:
         if folder is None:
             return cls._of(read(MemoryStore()))
         with new_folder(Path(folder), overwrite=overwrite) as place:
-            with FileStore(place / IDS) as store:
-                corpus = cls._of(read(store))
+            with NpyWriter(place / IDS, "<u4") as writer:
+                corpus = cls._of(read(FileStore(writer)))
             corpus._write_record(place)
         return cls.open(folder, verify="fast")
 
@@ -113,7 +115,7 @@ class Corpus:
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the corpus to a folder."""
         with new_folder(Path(folder), overwrite=overwrite) as place:
-            np.save(place / IDS, self.ids)
+            write_npy(place / IDS, self.ids)
             self._write_record(place)
 
     def _write_record(self, place: Path) -> None:

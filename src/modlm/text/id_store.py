@@ -7,13 +7,12 @@ its final ids.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 
 from modlm.arrays import Ids
+from modlm.store.npy import NpyWriter
 
 
 class IdStore(Protocol):
@@ -66,38 +65,19 @@ class MemoryStore:
 
 
 class FileStore:
-    """Parts in an `.npy` file, whose header is written again when the length is known."""
+    """Parts in an `.npy` file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.bounds = [0]
-        self.file = path.open("wb")
-        self._write_header()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.file.close()
-
-    def _write_header(self) -> None:
-        # numpy leaves room for the length to grow, so that the header keeps its size
-        self.file.seek(0)
-        header = {"descr": "<u4", "fortran_order": False, "shape": (self.bounds[-1],)}
-        np.lib.format.write_array_header_1_0(self.file, header)
+    def __init__(self, writer: NpyWriter) -> None:
+        self.writer, self.bounds = writer, [0]
 
     def append(self, ids: Ids) -> None:
         """Take the next part."""
-        self.file.write(ids.data)
-        self.bounds.append(self.bounds[-1] + len(ids))
+        self.writer.append(ids)
+        self.bounds.append(self.writer.length)
 
     def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
         """All parts as one memory-mapped array, translated in place."""
-        self._write_header()
-        self.file.close()
-        whole: Ids = np.load(self.path, mmap_mode="r+" if mappings else "r")
+        whole: Ids = self.writer.finish(mode="r+" if mappings else "r")
         for mapping, start, end in zip(mappings or (), self.bounds, self.bounds[1:], strict=False):
             _translate(whole[start:end], mapping, whole[start:end])
         return whole

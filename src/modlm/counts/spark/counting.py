@@ -22,8 +22,8 @@ from modlm.counts.spark.store import Store, working_store
 from modlm.counts.spark.text import Lines, encode, lines_of, vocabulary_of, write_corpus
 from modlm.counts.spark.watching import watched
 from modlm.counts.spark.windows import Windows
-from modlm.formats.npy import NpyWriter, open_npy
 from modlm.progress import progress
+from modlm.store.npy import NpyWriter
 from modlm.text.corpus import Corpus
 from modlm.text.encoding import TextRules
 from modlm.text.reading import WordLimits
@@ -106,9 +106,9 @@ class SparkTally:
                     writer.append(frequencies[~words])
             if writer.length == 0:
                 writer.append(unigrams)
-        frequencies = open_npy(path, dtype=dtype, shape=counts.frequencies.shape)
+            continued = writer.finish()
         path.unlink()
-        return counts.with_frequencies(frequencies)
+        return counts.with_frequencies(continued)
 
     def counts_of_counts(self, largest: int) -> tuple[list[Ints], list[Ints]]:
         """For each order how many n-grams occur r = 1..largest times; the same of the continuation counts."""

@@ -20,9 +20,8 @@ from modlm.files import sha256
 from modlm.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from modlm.formats.folder import Folder
     from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
-    from modlm.model.folder import Said
+    from modlm.store.folder import Folder
 
 WEIGHT_FILES = ("*.safetensors", "*.bin", "*.gguf")
 
@@ -114,21 +113,21 @@ class CausalLmBlock:
         return Parts({**self.source, "reading": asdict(self.reading), "features": list(self.features)}, {}, {})
 
 
-def opened(folder: Folder, said: Said, vocabulary: Vocabulary, place: str) -> CausalLmBlock:
+def opened(folder: Folder, vocabulary: Vocabulary) -> CausalLmBlock:
     """The block that a folder speaks of."""
     from modlm.integrations.hugging_face.causal_lm import Reading
 
-    about, features = said.about, said.about.get("features")
-    if not isinstance(features, list) or not all(isinstance(name, str) for name in features) or not features:
-        raise folder.damaged("the features of its causal language model must be a list of names")
-    source = {name: about.get(name) for name in ("path", "gguf", "sha256")}
+    features = folder.list_of("features", str)
+    if not features:
+        raise folder.damaged("its causal language model has no features")
+    source = {name: folder.about.get(name) for name in ("path", "gguf", "sha256")}
     if not all(isinstance(value, str) for value in source.values()):
         raise folder.damaged("it does not say where its causal language model lies")
     try:
-        reading = Reading(**said.part("reading").about)
+        reading = Reading(**folder.part("reading").about)
     except (TypeError, ConfigError) as error:
         raise folder.damaged(f"how its causal language model reads is not clear ({error})") from error
-    source["start"] = said.number("start", whole=True)
+    source["start"] = folder.whole("start")
     return CausalLmBlock(vocabulary, reading, tuple(features), source=source)
 
 
