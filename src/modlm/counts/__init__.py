@@ -10,7 +10,7 @@ from modlm.counts.counts import EDGES, MAX_ORDER, Counts, Layer
 from modlm.counts.counts_folder import open_counts, save_counts
 from modlm.counts.disk import count as count_on_disk
 from modlm.counts.engine import Engine, bytes_of, count_in_memory
-from modlm.counts.held_out_counts import HeldOutCounts, held_out
+from modlm.counts.held_out_counts import held_out
 from modlm.counts.imported import counts_from_tables, export_counts, import_counts
 from modlm.counts.merging import merge
 from modlm.counts.skip import SkipCounts
@@ -26,7 +26,6 @@ __all__ = [
     "MAX_ORDER",
     "Counts",
     "Engine",
-    "HeldOutCounts",
     "Layer",
     "SkipCounts",
     "Tally",

@@ -98,11 +98,6 @@ def encoders_of(vocabulary: Vocabulary, workers: int | None = None) -> Sequence[
     return [VocabularyEncoder(vocabulary) for _ in range(threads(workers))]
 
 
-def padded(sentence: str) -> Bytes:
-    """A sentence as the kernel `encode_sentence` takes it; its `size` is the length without PADDING."""
-    return np.frombuffer(bytearray(sentence + "\n" + "\0" * PADDING, "utf-8"), np.uint8)
-
-
 def encode_blocks(
     text: Text,
     vocabulary: Vocabulary,
