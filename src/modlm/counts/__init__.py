@@ -9,7 +9,7 @@ from modlm.counts.counting import count_text, tally_text
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts, Layer
 from modlm.counts.counts_folder import open_counts, save_counts
 from modlm.counts.disk import count as count_on_disk
-from modlm.counts.engine import Engine, bytes_of, count_in_memory
+from modlm.counts.engine import CountOptions, Engine, bytes_of, count_in_memory
 from modlm.counts.held_out_counts import held_out
 from modlm.counts.imported import counts_from_tables, export_counts, import_counts
 from modlm.counts.merging import merge
@@ -24,6 +24,7 @@ __all__ = [
     "EDGES",
     "ENGINES",
     "MAX_ORDER",
+    "CountOptions",
     "Counts",
     "Engine",
     "Layer",

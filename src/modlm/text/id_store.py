@@ -1,39 +1,17 @@
-"""Where the ids of a text gather while it is read: in memory, in an `.npy` file that outgrows memory, or nowhere.
+"""Where the ids of a text gather while it is read: in memory, or in an `.npy` file that outgrows memory.
 
-All take arrays one after the other and give one array in the end, on the way to which each part may be translated to
-its final ids.
+Both take arrays one after the other and give one array in the end, on the way to which each part may be translated to
+its final ids: with a mapping for each part, its ids are looked up there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
 from modlm.arrays import Ids
 from modlm.store.npy import NpyWriter
-
-
-class IdStore(Protocol):
-    """Gathers parts of one long array."""
-
-    def append(self, ids: Ids) -> None:
-        """Take the next part."""
-
-    def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
-        """All parts as one array; with a mapping for each part, its ids are looked up there first."""
-
-
-class NoStore:
-    """Keeps nothing, for those who want only the words."""
-
-    def append(self, ids: Ids) -> None:
-        """Forget the part."""
-
-    def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
-        """An empty array."""
-        return np.empty(0, np.uint32)
 
 
 class MemoryStore:
