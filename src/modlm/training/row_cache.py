@@ -26,9 +26,9 @@ from modlm.arrays import Ints
 from modlm.counts.engine import bytes_of
 from modlm.errors import ConfigError, InputError, ModelFolderError, OutputError
 from modlm.files import sha256
-from modlm.formats.folder import manifest_name
 from modlm.leftovers import sweep_folder
 from modlm.progress import short
+from modlm.store.manifest import manifest_name
 from modlm.text.corpus import Corpus
 from modlm.training.blocks import CountColumns, columns_of, count_columns
 from modlm.training.config import ColumnsConfig, RunConfig

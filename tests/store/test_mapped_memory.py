@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modlm.formats import npy
-from modlm.formats.npy import AnyArray, forget, open_npy, write_npy
+from modlm.store import npy
+from modlm.store.npy import AnyArray, forget, open_npy, write_npy
 
 STATUS = Path("/proc/self/status")
 SIZE = 8 << 20

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from modlm.errors import ConfigError, ModelFolderError, OutputError
-from modlm.formats.folder import Folder, is_folder, open_folder, write_folder
-from modlm.formats.npy import DTYPES, NpyWriter, open_npy, write_npy
+from modlm.store.folder import Folder, open_folder, write_folder
+from modlm.store.manifest import is_folder
+from modlm.store.npy import DTYPES, NpyWriter, open_npy, write_npy
 
 ABOUT = {"order": 3, "edge": "once", "levels": [0, 1, 5]}
 
@@ -40,9 +41,9 @@ def test_what_was_written_comes_back(place: Path, verify: Any) -> None:
     assert folder.about == ABOUT
     assert folder.array("words", np.uint32, length=7).tolist() == list(range(7))
     assert folder.arrays["columns/ngram/probs"].shape == (3, 2)
-    assert folder.text("vocabulary.txt") == "å\nb\n"
+    assert folder.file("vocabulary.txt").read_text(encoding="utf-8") == "å\nb\n"
     assert folder.whole("order") == 3
-    assert folder.word("edge", known=("once", "repeat")) == "once"
+    assert folder.word("edge", ("once", "repeat")) == "once"
     assert folder.wholes("levels") == (0, 1, 5)
 
 
@@ -79,6 +80,7 @@ def test_a_growing_array_has_the_same_bytes_as_one_written_at_once(tmp_path: Pat
     with NpyWriter(tmp_path / "grown.npy", "<u4") as writer:
         for begin in range(0, 1000, 300):
             writer.append(whole[begin : begin + 300])
+        assert writer.finish().tolist() == whole.tolist()
     write_npy(tmp_path / "whole.npy", whole)
     assert (tmp_path / "grown.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
 
@@ -207,13 +209,22 @@ WRONG_PARTS: dict[str, tuple[Callable[[Folder], object], str]] = {
     "other dtype": (lambda folder: folder.array("words", np.uint64), "holds uint32"),
     "other shape": (lambda folder: folder.array("columns/ngram/probs", np.float32), "not a row"),
     "other length": (lambda folder: folder.array("words", np.uint32, length=8), "has 7 entries"),
-    "missing file": (lambda folder: folder.text("card.md"), "the file card.md is missing"),
-    "number out of range": (lambda folder: folder.whole("order", high=2), "from 0 to 2, but is 3"),
+    "missing file": (lambda folder: folder.file("card.md"), "the file card.md is missing"),
+    "number out of range": (lambda folder: folder.whole("order", high=2), "from 0 up to 2, but is 3"),
     "number that is a word": (lambda folder: folder.whole("edge"), "but is 'once'"),
-    "unknown word": (lambda folder: folder.word("edge", known=("repeat",)), "one of repeat, but is 'once'"),
-    "word that is a number": (lambda folder: folder.word("order"), "must be a string"),
-    "no list": (lambda folder: folder.wholes("order"), "a list of whole numbers"),
-    "list out of range": (lambda folder: folder.wholes("levels", high=4), "but has 5"),
+    "unknown word": (
+        lambda folder: folder.word("edge", ("repeat",)),
+        "edge is 'once', which this version does not know: repeat",
+    ),
+    "word that is a number": (
+        lambda folder: folder.word("order", ("once",)),
+        "order is 3, which this version does not know",
+    ),
+    "no list": (lambda folder: folder.wholes("order"), "order must be a list"),
+    "list out of range": (
+        lambda folder: folder.wholes("levels", high=4),
+        "from 0 up to 4, but is 5",
+    ),
 }
 
 
@@ -235,7 +246,7 @@ def test_nothing_is_left_when_writing_is_interrupted(tmp_path: Path, monkeypatch
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("modlm.formats.folder.write_npy", interrupted)
+    monkeypatch.setattr("modlm.store.folder.write_npy", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_folder(tmp_path / "it", kind="thing", about={}, arrays={"words": np.zeros(3)}, texts={})
     assert list(tmp_path.iterdir()) == []

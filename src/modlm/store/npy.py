@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import mmap
+import os
 from io import BytesIO
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
+
+from modlm.files import sha256
+from modlm.store.manifest import Record
 
 AnyArray = NDArray[Any]
 
@@ -54,8 +57,8 @@ def header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     return stream.getvalue()
 
 
-def write_npy(path: Path, array: AnyArray) -> tuple[int, str]:
-    """Write the array; the number of bytes of the file, and its sha256."""
+def write_npy(path: Path, array: AnyArray) -> Record:
+    """Write the array; what a manifest says of the file."""
     dtype = dtype_of(dtype_name(array))
     digest = hashlib.sha256()
     with path.open("wb") as stream:
@@ -70,7 +73,18 @@ def write_npy(path: Path, array: AnyArray) -> tuple[int, str]:
             piece = flat[begin : begin + step].astype(dtype, copy=False).view(np.uint8).data
             stream.write(piece)
             digest.update(piece)
-        return stream.tell(), digest.hexdigest()
+        return _record(array, stream.tell(), digest.hexdigest())
+
+
+def record_of(path: Path, array: AnyArray) -> Record:
+    """What a manifest says of a file that was filled through its map."""
+    if isinstance(array, np.memmap):
+        array.flush()
+    return _record(array, path.stat().st_size, sha256(path))
+
+
+def _record(array: AnyArray, size: int, digest: str) -> Record:
+    return {"bytes": size, "sha256": digest, "dtype": dtype_name(array), "shape": list(array.shape)}
 
 
 def forget(array: AnyArray) -> None:
@@ -84,8 +98,9 @@ def forget(array: AnyArray) -> None:
         under.madvise(mmap.MADV_DONTNEED)
 
 
-def open_npy(path: Path, *, dtype: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:
-    """The array, mapped read-only; ValueError, saying what is wrong, when the file holds anything else."""
+def open_npy(path: Path, *, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal["r", "r+"] = "r") -> AnyArray:
+    """The array, mapped; ValueError, saying what is wrong, when the file holds anything else."""
+    dtype = np.dtype(dtype)
     with path.open("rb") as stream:
         start = stream.read(ROOM)
     length = 10 + int.from_bytes(start[8:10], "little")
@@ -100,11 +115,22 @@ def open_npy(path: Path, *, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any
         raise ValueError(f"it has {path.stat().st_size} bytes, but its header asks for {bytes_needed}")
     if bytes_needed == length:
         return np.empty(shape, dtype=dtype)
-    return np.asarray(np.memmap(path, dtype=dtype, mode="r", offset=length, shape=shape))
+    mapped = np.memmap(path, dtype=dtype, mode=mode, offset=length, shape=shape)
+    return np.asarray(mapped) if mode == "r" else mapped
+
+
+def new_npy(path: Path, *, dtype: DTypeLike, shape: tuple[int, ...]) -> AnyArray:
+    """An array of zeros in a new file, mapped to be written to; its room on the disk is taken at once."""
+    with path.open("wb") as stream:
+        size = stream.write(header(np.dtype(dtype), shape)) + np.dtype(dtype).itemsize * int(np.prod(shape))
+        stream.truncate(size)
+        if hasattr(os, "posix_fallocate"):  # or a full disk would end the process when the map is written to
+            os.posix_fallocate(stream.fileno(), 0, size)
+    return open_npy(path, dtype=dtype, shape=shape, mode="r+")
 
 
 class NpyWriter:
-    """A one-dimensional array that grows in a file; a context manager, and the file is whole after `close`."""
+    """A one-dimensional array that grows in a file; `finish` makes it whole and maps it, and leaving closes it."""
 
     def __init__(self, path: Path, dtype: str) -> None:
         self.path, self.dtype, self.length = path, dtype_of(dtype), 0
@@ -116,19 +142,15 @@ class NpyWriter:
         self._stream.write(np.ascontiguousarray(array, dtype=self.dtype).view(np.uint8).data)
         self.length += len(array)
 
-    def close(self) -> None:
-        """Write the header again, now with the length."""
+    def finish(self, *, mode: Literal["r", "r+"] = "r") -> AnyArray:
+        """The array, mapped, now that its length is known and stands in the header."""
         self._stream.seek(0)
         self._stream.write(header(self.dtype, (self.length,)))
         self._stream.close()
+        return open_npy(self.path, dtype=self.dtype, shape=(self.length,), mode=mode)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self._stream.close()
+    def __exit__(self, *exception: object) -> None:
+        self._stream.close()
