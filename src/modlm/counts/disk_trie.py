@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +16,7 @@ from modlm.counts.disk_runs import OUT_ROWS, RowsUK, packing
 from modlm.counts.linking import link_suffixes
 from modlm.counts.trie import Trie
 from modlm.errors import EstimationError
-from modlm.formats.npy import NpyWriter, forget, header, open_npy
+from modlm.formats.npy import NpyWriter, forget, new_npy, open_npy
 
 MOST = 2**32 - 1
 PIECE = 1 << 20  # entries copied at a time
@@ -133,12 +132,7 @@ class TrieWriter:
 
     def _linked(self, words: Ids, first: Ids, levels: tuple[int, ...], workers: int | None) -> Ids:
         path = self.folder / "suffix.npy"
-        with path.open("wb") as stream:
-            size = stream.write(header(np.dtype("<u4"), (levels[-1],))) + 4 * levels[-1]
-            stream.truncate(size)
-            if hasattr(os, "posix_fallocate"):  # or a full disk would end the process when the map is written to
-                os.posix_fallocate(stream.fileno(), 0, size)
-        suffix = np.load(path, mmap_mode="r+")
+        suffix: Any = new_npy(path, dtype="<u4", shape=(levels[-1],))
         maps = [np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in ("words", "first")]
 
         def pause() -> None:

@@ -1,4 +1,4 @@
-"""`.npy` files: written in one pass with their sha256, grown piece by piece, and mapped without trusting them.
+"""`.npy` files: written in one pass with their sha256, grown piece by piece, and mapped, to be filled or untrusted.
 
 Only plain little-endian numbers in C order, with the header that numpy itself writes. A file is opened by saying what
 it must hold; its header is compared, never interpreted, so no file can make us read more or other than asked for.
@@ -7,6 +7,7 @@ it must hold; its header is compared, never interpreted, so no file can make us 
 from __future__ import annotations
 
 import hashlib
+import math
 import mmap
 from io import BytesIO
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from modlm.files import take_room
 
 AnyArray = NDArray[Any]
 
@@ -71,6 +74,17 @@ def write_npy(path: Path, array: AnyArray) -> tuple[int, str]:
             stream.write(piece)
             digest.update(piece)
         return stream.tell(), digest.hexdigest()
+
+
+def new_npy(path: Path, *, dtype: str, shape: tuple[int, ...]) -> AnyArray:
+    """Zeros mapped from a new file, to be filled; an OSError when the disk has no room for all of them."""
+    kind = dtype_of(dtype)
+    with path.open("w+b") as stream:  # where the system's call for room is made of others, those read, too
+        start = stream.write(header(kind, shape))
+        take_room(stream, start + kind.itemsize * math.prod(shape))
+    if 0 in shape:
+        return np.empty(shape, kind)  # nothing to map
+    return np.memmap(path, kind, "r+", start, shape)
 
 
 def forget(array: AnyArray) -> None:

@@ -22,7 +22,7 @@ from modlm.arrays import Ids, Ints, in_parallel
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.files import new_folder, sha256
 from modlm.formats.folder import ARRAY, Folder, Verify, manifest_name, open_folder
-from modlm.formats.npy import AnyArray, dtype_name
+from modlm.formats.npy import AnyArray, dtype_name, new_npy, write_npy
 from modlm.text.corpus import Corpus
 
 KIND = "rows"
@@ -101,11 +101,12 @@ def new_rows(corpus: Corpus, blocks: Mapping[str, Block], folder: str | os.PathL
         )  # fmt: skip
         return
     with new_folder(Path(folder), overwrite=True) as place:
-        np.save(place / f"ids{ARRAY}", corpus.ids)
-        np.save(place / f"starts{ARRAY}", corpus.starts)
+        write_npy(place / f"ids{ARRAY}", corpus.ids)
+        write_npy(place / f"starts{ARRAY}", corpus.starts)
         made = TextRows(
-            np.asarray(corpus.ids), corpus.starts, _mapped(place / f"log_probs{ARRAY}", (length, columns)),
-            _mapped(place / f"features{ARRAY}", (length, features)), shapes,
+            np.asarray(corpus.ids), corpus.starts,
+            new_npy(place / f"log_probs{ARRAY}", dtype="<f4", shape=(length, columns)),
+            new_npy(place / f"features{ARRAY}", dtype="<f4", shape=(length, features)), shapes,
         )  # fmt: skip
         yield made
         _write_manifest(place, made)
@@ -116,14 +117,6 @@ def _spans(blocks: Mapping[str, Block]) -> dict[str, BlockRows]:
         name: BlockRows((span.columns.start, span.columns.stop), (span.features.start, span.features.stop))
         for name, span in ColumnLayout(blocks).spans.items()
     }
-
-
-def _mapped(path: Path, shape: tuple[int, int]) -> Singles:
-    if 0 in shape:
-        array = np.empty(shape, np.float32)
-        np.save(path, array)
-        return array
-    return np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
 
 
 def _write_manifest(place: Path, made: TextRows) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from modlm.arrays import Ids, Ints
 from modlm.files import new_file
+from modlm.formats.npy import write_npy
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading, Singles
 from modlm.progress import progress
 from modlm.training.row_cache import cache_folder
@@ -96,5 +97,5 @@ def _kept(path: Path, shape: tuple[int, int]) -> Singles | None:
 
 
 def _keep(path: Path, values: Singles) -> None:
-    with new_file(path) as target, target.open("wb") as stream:
-        np.save(stream, values)
+    with new_file(path) as target:
+        write_npy(target, values)
