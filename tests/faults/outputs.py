@@ -259,7 +259,7 @@ def try_clock(tries: int) -> Outcome:
 
     outcome, rng = Outcome(), random.Random("clock")
     with workshop() as (folder, _place, works):
-        os.environ["MODLM_CACHE"] = str(folder / "cache")
+        os.environ |= {"MODLM_CACHE": str(folder / "cache"), "MODLM_THREADS": "1"}
         write_texts(folder)
         config = tiny_config(folder, kind="hybrid", schedule__checkpoint_seconds=0.0, schedule__epochs=2)
         wholes: dict[str, dict[str, str]] = {}
