@@ -15,7 +15,7 @@ import numpy as np
 
 from modlm.arrays import Floats, Ids
 from modlm.blocks.block import UNLIMITED, Rows
-from modlm.errors import InputError, VocabularyError
+from modlm.errors import ConfigError, InputError, VocabularyError
 from modlm.files import sha256
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
