@@ -7,7 +7,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from modlm.blocks.block import UNLIMITED
 from modlm.errors import ModelFolderError
@@ -36,20 +39,27 @@ def default_card(model: LanguageModel) -> str:
     return f"# {title}\n\n{size}; looks at {context}.\n"
 
 
-def load(path: str | os.PathLike[str], *, verify: Verify = "fast", resident: bool = False) -> LanguageModel:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    verify: Verify = "fast",
+    resident: bool = False,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> LanguageModel:
     """The model at a path: a model folder, a run folder with `model/` in it, or an ARPA file (packed or not).
 
     `verify="full"` reads every byte and compares it with the manifest. A model is mapped from its files, which takes
     milliseconds and is shared between processes; `resident=True` takes an n-gram model into memory instead and indexes
-    it, for programs that score a lot.
+    it, for programs that score a lot. `functions` gives columns that are Python functions by the names of their
+    blocks, where these cannot be imported.
     """
     if resident:
-        return load(path, verify=verify).resident()
+        return load(path, verify=verify, functions=functions).resident()
     place = Path(path)
     if place.is_dir():
         if not is_folder(place, kind=KIND) and is_folder(place / "model", kind=KIND):
             place = place / "model"
-        stored = open_folder(place, kind=KIND, verify=verify)
+        stored = replace(open_folder(place, kind=KIND, verify=verify), functions=functions or {})
         model: LanguageModel = stored.member(MODELS).from_parts(stored, vocabulary_in(stored, what="model was"))
         model.folder = str(place.resolve())
         return model
