@@ -9,14 +9,13 @@ from typing import cast
 
 import numpy as np
 
-from modlm.config import choose
 from modlm.counts.counts import Counts
 from modlm.counts.engine import CountOptions
 from modlm.counts.skip import SkipCounts, build
 from modlm.counts.spark import spark_tally
 from modlm.counts.spark.store import has_scheme
 from modlm.counts.tally import LocalTally, Tally
-from modlm.errors import VocabularyError
+from modlm.errors import VocabularyError, choose
 from modlm.files import scratch_folder
 from modlm.text.corpus import Corpus
 from modlm.text.options import TextOptions
