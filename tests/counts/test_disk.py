@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.counts.same_counts import assert_same_arrays
 
-from modlm.counts import ENGINES, CountOptions, count_in_memory, count_on_disk, count_text
+from modlm.counts import CountOptions, count_text
+from modlm.counts.disk import count as count_on_disk
 from modlm.counts.disk_runs import RowsUK
 from modlm.counts.disk_trie import TrieWriter
+from modlm.counts.engine import count_in_memory
 from modlm.errors import ConfigError, EstimationError, OutputError
 from modlm.text.corpus import Corpus
 from small_texts import EDGES, TEXT_LISTS, TEXTS
@@ -80,7 +82,7 @@ def test_a_memory_limit_chooses_the_disk_engine(monkeypatch: pytest.MonkeyPatch)
         asked.append(options.memory)
         return None
 
-    monkeypatch.setitem(ENGINES, "disk", spy)  # type: ignore[arg-type]
+    monkeypatch.setattr("modlm.counts.disk.count", spy)
     count_text(["a"], memory="1.5GB")
     assert asked == [3 << 29]
 

@@ -19,9 +19,10 @@ from tests.counts.same_counts import assert_same_arrays
 from tests.counts.spark_here import quick, why_not
 
 from modlm.cli.app import run
-from modlm.counts import CountOptions, count_text, count_with_spark, tally_text
-from modlm.counts import count_in_memory as count_here
+from modlm.counts import CountOptions, count_text, tally_text
+from modlm.counts.engine import count_in_memory as count_here
 from modlm.counts.spark import Cluster, spark_tally
+from modlm.counts.spark import count as count_with_spark
 from modlm.counts.spark.session import check_java, check_master, spark_session
 from modlm.counts.spark.store import Store
 from modlm.counts.tally import LocalTally, Tally

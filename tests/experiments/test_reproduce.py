@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,132 +12,10 @@ from modlm.cli.app import run
 from modlm.errors import ConfigError, InputError
 from modlm.experiments.reproduce.answers import Answer, answers, holds, in_the_same_order, significant
 from modlm.experiments.reproduce.book import Book
-from modlm.experiments.reproduce.corpora import Corpora, kept
+from modlm.experiments.reproduce.corpora import kept
 from modlm.experiments.reproduce.entries import Claim, Row, TextEntry
 from modlm.experiments.reproduce.workshop import Workshop
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "small.txt"
-CORPORA = """
-[corpora.ptb]
-title = "PTB"
-train = "train.txt"
-valid = "valid.txt"
-test = "test.txt"
-[corpora.wsj]
-title = "WSJ"
-stand_in = "newswire"
-[corpora.newswire]
-title = "newswire"
-train = "more.txt"
-[texts.sample]
-of = "wsj"
-every = 4
-[texts.both]
-of = ["ptb", "sample"]
-[texts.both.full]
-of = ["ptb", "wsj"]
-"""
-RUNS = """
-[sizes]
-kind = "sizes"
-corpus = "ptb"
-[kn]
-kind = "ngram"
-corpus = "ptb"
-smoothing = "modified-kneser-ney"
-[wsj-kn]
-kind = "ngram"
-corpus = "ptb"
-text = "wsj"
-smoothing = "modified-kneser-ney"
-estimate = 90.0
-[mixed]
-kind = "static"
-corpus = "ptb"
-members = ["kn", "wsj-kn"]
-[hybrid]
-kind = "train"
-preset = "paper/ptb-hybrid"
-corpus = "ptb"
-text = "both"
-columns = { wsj = "wsj" }
-settings = { folds = 2, net = { hidden = 4 }, schedule = { epochs = 1.0 } }
-"""
-PUBLISHED = """
-[mini]
-source = "nowhere"
-unprinted = "made up for a test"
-[mini.ptb]
-sentences = 200
-1 = 20.0
-3 = 15.0
-"""
-MINI = """
-paper = "Table 0"
-title = "A small table"
-[[rows]]
-row = "sentences"
-corpus = "ptb"
-run = "sizes"
-measure = "values.train sentences"
-[[rows]]
-row = "1"
-what = "Kneser-Ney"
-corpus = "ptb"
-run = "kn"
-[[rows]]
-row = "2"
-what = "other counts"
-corpus = "ptb"
-run = "wsj-kn"
-[[rows]]
-row = "3"
-what = "mixed"
-corpus = "ptb"
-run = "mixed"
-[[claims]]
-says = "mixing helps"
-lower = ["3"]
-than = ["1"]
-"""
-
-Reproduce = Callable[..., Any]
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with recipes and data; runs and caches go there, too."""
-    lines = GOLDEN.read_text(encoding="utf-8").splitlines(keepends=True)
-    parts = {"train": lines[:200], "valid": lines[200:250], "test": lines[250:], "more": lines[100:250]}
-    (tmp_path / "data").mkdir()
-    for name, part in parts.items():
-        (tmp_path / "data" / f"{name}.txt").write_text("".join(part), encoding="utf-8")
-    (tmp_path / "recipes").mkdir()
-    files = {"corpora": CORPORA, "runs": RUNS, "published": PUBLISHED, "mini": MINI}
-    for name, text in files.items():
-        (tmp_path / "recipes" / f"{name}.toml").write_text(text, encoding="utf-8")
-    monkeypatch.setenv("MODLM_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("MODLM_CACHE", str(tmp_path / "cache"))
-    return tmp_path
-
-
-@pytest.fixture
-def reproduce(place: Path, capsys: pytest.CaptureFixture[str]) -> Reproduce:
-    """The command with `--json`, on the recipes of the fixture."""
-
-    def call(*words: object) -> Any:
-        capsys.readouterr()
-        options = ["--recipes", place / "recipes", "--runs", place / "runs", "--json"]
-        assert run([str(word) for word in ("reproduce", *words, *options)]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    return call
-
-
-def shop_in(place: Path, scale: str = "here", **given: Path) -> Workshop:
-    book = Book.open(place / "recipes", scale)
-    return Workshop(book, place / "runs", Corpora(book, place / "runs" / "texts", given=given))
-
+from tiny_recipes import MINI, PUBLISHED, RUNS, Reproduce, shop_in
 
 # ---- the command -----------------------------------------------------------------------------------------------------
 
@@ -259,7 +134,7 @@ def test_a_corpus_that_is_nowhere_says_how_to_give_it(place: Path, monkeypatch: 
 
 
 def test_a_folder_gives_all_parts_of_a_corpus(place: Path) -> None:
-    corpora = shop_in(place, ptb=place / "data").corpora
+    corpora = shop_in(place, given={"ptb": place / "data"}).corpora
     assert [corpora.one("ptb", part).name for part in ("train", "valid", "test")] == [
         "train.txt",
         "valid.txt",
@@ -282,7 +157,8 @@ def test_a_trained_run_is_collected_and_its_folder_used_again(place: Path, monke
     assert 0 < result.dense_mass["test"] < 1 and result.journal[-1]["words"] == result.training["words"]
     assert shop.results.find(entry) == result
 
-    shop.results.path(entry).unlink()
+    shop.beside.path(entry).unlink()
+    shop.own.path(entry).unlink()
     monkeypatch.setattr("modlm.training.run.train", None)
     again = shop.carry_out(entry)
     assert (again.test, again.journal) == (result.test, result.journal)

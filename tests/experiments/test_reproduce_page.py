@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             values=values if entry.kind in ("sizes", "speed") else {},
             training={"words": 1000, "seconds": 60.0} if entry.kind == "train" else {},
             journal=JOURNAL if entry.kind == "train" else [],
-            made={"machine": "a machine", "seconds": 60.0},
+            made={"machine": "a machine", "seconds": 60.0, "date": "2026-01-02"},
         )
         results.write(entry, result)
         assert results.find(entry) == result
@@ -99,7 +100,8 @@ def test_all_writes_the_page_and_its_figures(recipes: Path, tmp_path: Path, caps
     pytest.importorskip("matplotlib")
     assert run(["reproduce", "all", "--redraw", "--recipes", str(recipes), "-o", str(tmp_path / "docs")]) == 0
     page = (tmp_path / "docs" / "reproduction.md").read_text(encoding="utf-8")
-    assert "## Table 3" in page and "**newswire** stands for it" in page and "a machine" in page
+    assert "## Table 3" in page and "**newswire** stands for it" in page
+    assert "hours in all, on a machine (2026-01-02).\n" in page and "| paper | ours | difference |\n" in page
     assert "Not run yet" not in page
     for name in ("convergence", "low-frequency", "larger-data"):
         figure = tmp_path / "docs" / "reproduction" / f"{name}.svg"
@@ -108,6 +110,32 @@ def test_all_writes_the_page_and_its_figures(recipes: Path, tmp_path: Path, caps
     before = (tmp_path / "docs" / "reproduction" / "convergence.svg").read_bytes()
     assert run(["reproduce", "convergence", "--recipes", str(recipes), "-o", str(tmp_path / "docs")]) == 0
     assert (tmp_path / "docs" / "reproduction" / "convergence.svg").read_bytes() == before
+
+
+def test_the_page_shows_seeds_and_every_machine_with_its_days(recipes: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    book = Book.open(recipes)
+    results = Results(book.results, Corpora(book, tmp_path / "texts", given={}))
+    first, second = (book.runs["ptb-hybrid"].with_seed(seed) for seed in (1, 2))
+    found = results.find(first)
+    assert found is not None and found.test == 95.3
+    made = {"machine": "another", "seconds": 60.0}  # as results were before days were recorded
+    results.write(second, replace(found, digest=results.digest(second), test=97.3, made=made))
+    assert run(["reproduce", "all", "--redraw", "--recipes", str(recipes), "-o", str(tmp_path / "docs")]) == 0
+    page = (tmp_path / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    # The mean of 95.3 and 97.3, and the root of 1 + 1 over 2 - 1.
+    assert "| (5) KN and δ, LSTM +BlDO | PTB | 95.3 | 96.3 ± 1.4 (2 seeds) | +1.0 % |\n" in page
+    assert "| ptb-hybrid, seed 2 | ptb | 95.30 | 97.30 |" in page
+    assert "on a machine (2026-01-02); another (days not recorded).\n" in page
+
+
+def test_a_page_of_reruns_has_the_shipped_numbers_beside_them(recipes: Path, tmp_path: Path) -> None:
+    again = ["reproduce", "all", "--redraw", "--rerun", "--recipes", str(recipes), "-o", str(tmp_path / "docs")]
+    assert run(again) == 0
+    page = (tmp_path / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert "`modlm reproduce all --rerun`" in page
+    assert "| | data | paper | ours | difference | shipped |\n|---|---|--:|--:|--:|--:|\n" in page
+    assert "| (5) KN and δ, LSTM +BlDO | PTB | 95.3 | – | – | 95.3 |\n" in page
 
 
 def test_a_page_without_results_says_what_is_missing(recipes: Path, tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from modlm.blocks import CONSTANT_BLOCKS, ColumnLayout, NgramBlock
+from modlm.blocks import CONSTANT_BLOCKS, ColumnLayout, DeltaBlock, NgramBlock
 from modlm.blocks.block import Block
 from modlm.blocks.model import ModelBlock
+from modlm.model.mixture import Mixture
 from modlm.nets.config import NetConfig
 from modlm.nets.features import FeatureScaling
 from modlm.nets.mixer_net import MixerNet
-from modlm.nets.neural_mixture import NeuralMixture
+from modlm.nets.net_mixer import NetMixer
 from modlm.smoothing import SMOOTHERS, estimate
 from small_texts import TEXTS, counts_of, model_of
 
@@ -33,7 +34,7 @@ def mixture_of(
     delta: bool = True,
     seed: int = 5,
     **settings: Any,
-) -> NeuralMixture:
+) -> Mixture:
     """A neural mixture over an n-gram block (order 0: none), another model as a column, and constants."""
     counts = counts_of(text, order=max(1, order), edge=edge)
     vocabulary = counts.vocabulary
@@ -43,6 +44,8 @@ def mixture_of(
     if other:
         blocks["other"] = ModelBlock(model_of(["a b q", "q a"], order=4), vocabulary)
     blocks |= {name: CONSTANT_BLOCKS[name](vocabulary) for name in extra}
+    if delta:
+        blocks["delta"] = DeltaBlock(vocabulary)
     layout = ColumnLayout(blocks)
     config = NetConfig(**{"hidden": 6, **settings})
     rng = np.random.default_rng(seed)
@@ -50,12 +53,12 @@ def mixture_of(
     whitening = rng.normal(size=(size, size)).astype(np.float32) / 4 if config.features == "whitened" else None
     scaling = FeatureScaling(rng.normal(size=size).astype(np.float32), whitening)
     net = MixerNet(
-        config, vocab_size=len(vocabulary), features=size, dense=len(layout), delta=delta, scaling=scaling, seed=seed
+        config, vocab_size=len(vocabulary), features=size, dense=layout.dense, delta=delta, scaling=scaling, seed=seed
     )
     with torch.no_grad():  # far from equal weights
         for parameter in net.parameters():
             parameter.mul_(3.0)
-    return NeuralMixture(vocabulary, blocks, net)
+    return Mixture(vocabulary, blocks, NetMixer(net))
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -72,6 +75,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def ids_of(model: NeuralMixture, sentences: Sequence[str]) -> np.ndarray:
+def ids_of(model: Mixture, sentences: Sequence[str]) -> np.ndarray:
     """Sentences as one text."""
     return np.concatenate([model.sentence_ids(sentence) for sentence in sentences])

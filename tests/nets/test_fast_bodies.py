@@ -81,17 +81,17 @@ def test_it_is_made_anew_when_parameters_change() -> None:
     model = mixture_of()
     ids = ids_of(model, SENTENCES)
     before = model.log_probs(ids)
-    assert model._fast is not None
+    assert model.mixer._fast is not None
     assert np.array_equal(model.log_probs(ids), before)
     with torch.no_grad():
-        model.net.inputs.word_vectors.add_(0.5)
+        model.mixer.net.inputs.word_vectors.add_(0.5)
     after = model.log_probs(ids)
     assert not np.allclose(after, before, atol=1e-3)
-    model._fast = None
+    model.mixer._fast = None
     assert np.array_equal(model.log_probs(ids), after)
 
 
 def test_short_texts_do_not_wait_for_it() -> None:
     model = mixture_of()
     model.score("a b")
-    assert model._fast is None
+    assert model.mixer._fast is None

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from modlm.errors import ConfigError
+from modlm.families import BODIES
 from modlm.model.mixture import Mixture
-from modlm.nets.bodies import BODIES
 from modlm.nets.config import NetConfig
 from modlm.nets.dropout import Dropout
 from modlm.nets.features import FeatureScaling

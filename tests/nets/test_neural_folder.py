@@ -54,7 +54,7 @@ def test_what_is_opened_is_what_was_saved(model: Any, tmp_path: Path) -> None:
     again = modlm.load(tmp_path / "model", verify="full")
     ids = ids_of(model, SENTENCES)
     assert np.array_equal(again.log_probs(ids), model.log_probs(ids))
-    assert again.net.config == model.net.config
+    assert again.mixer.net.config == model.mixer.net.config
     assert again.described() == model.described()
     assert (tmp_path / "model" / "card.md").read_text() == "# A card\n"
     again.save(tmp_path / "again", card="# A card\n")
@@ -119,15 +119,14 @@ def about(folder: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"net__hidden": 10**9}, "too small"),
-        ({"net__layers": 10**12}, "too small"),
-        ({"net__words": 10**6}, "too small"),
-        ({"net__body": "transformer"}, "transformer"),
-        ({"net__hidden": "6"}, "net.hidden is '6'"),
-        ({"net__hidden": True}, "net.hidden is 'True'"),
-        ({"net__odd": 1}, "does not know: odd"),
-        ({"delta": 1}, "delta must be true or false"),
-        ({"delta": False}, "torch.float32"),
+        ({"mixer__net__hidden": 10**9}, "too small"),
+        ({"mixer__net__layers": 10**12}, "too small"),
+        ({"mixer__net__words": 10**6}, "too small"),
+        ({"mixer__net__body": "transformer"}, "transformer"),
+        ({"mixer__net__hidden": "6"}, "net.hidden is '6'"),
+        ({"mixer__net__hidden": True}, "net.hidden is 'True'"),
+        ({"mixer__net__odd": 1}, "does not know: odd"),
+        ({"blocks__delta": {"kind": "uniform"}}, "torch.float32"),
         ({"blocks": {"uniform": {"kind": "uniform"}}}, "torch.float32|see nothing|differ"),
         ({"kind": "neural"}, "which this version does not know"),
     ],
@@ -143,7 +142,7 @@ def test_a_model_of_a_version_with_fewer_settings_opens_as_it_was(folder: Path) 
     path = folder / "model.json"
     manifest = json.loads(path.read_text())
     for newer in ("locked", "input_dropout", "word_dropout", "weight_dropout"):
-        del manifest["about"]["net"][newer]
+        del manifest["about"]["mixer"]["net"][newer]
     path.write_text(json.dumps(manifest))
     assert modlm.load(folder).score("a b z") == before
 

@@ -15,14 +15,14 @@ from modlm.mixers import StaticMixer
 from modlm.model.interpolation import interpolate
 from modlm.model.language_model import LONGEST
 from modlm.model.mixture import Mixture
-from modlm.nets.neural_mixture import NeuralMixture
+from modlm.nets.net_mixer import NetMixer
 from modlm.text import Corpus
 from nets.small_mixtures import SENTENCES, SETTINGS, TEXT, ids_of, mixture_of
 from small_texts import contexts_of, counts_of, model_of, windows_of
 
 
 @pytest.fixture(params=SETTINGS)
-def model(request: pytest.FixtureRequest) -> NeuralMixture:
+def model(request: pytest.FixtureRequest) -> Mixture:
     return mixture_of(**SETTINGS[request.param])
 
 
@@ -33,7 +33,7 @@ def word(word_id: int) -> np.ndarray:
 # ---- probabilities ---------------------------------------------------------------------------------------------------
 
 
-def test_scoring_a_text_is_advancing_through_it(model: NeuralMixture) -> None:
+def test_scoring_a_text_is_advancing_through_it(model: Mixture) -> None:
     ids = ids_of(model, SENTENCES)
     log_probs = model.log_probs(ids)
     states = model.start()
@@ -46,7 +46,7 @@ def test_scoring_a_text_is_advancing_through_it(model: NeuralMixture) -> None:
     assert np.allclose(model.word_probs(ids), np.exp(log_probs))
 
 
-def test_distributions_are_positive_and_sum_to_one_after_any_window(model: NeuralMixture) -> None:
+def test_distributions_are_positive_and_sum_to_one_after_any_window(model: Mixture) -> None:
     windows_BC = windows_of(model.vocabulary, list(contexts_of(TEXT[:8])), length=9)
     probs_BJ = model.distributions(model.state_after(windows_BC))
     assert probs_BJ.shape == (len(windows_BC), len(model.vocabulary))
@@ -54,16 +54,16 @@ def test_distributions_are_positive_and_sum_to_one_after_any_window(model: Neura
     assert np.allclose(probs_BJ.sum(axis=1), 1.0, atol=1e-6)
 
 
-def test_columns_times_weights_are_the_probability(model: NeuralMixture) -> None:
+def test_columns_times_weights_are_the_probability(model: Mixture) -> None:
     windows_BC = windows_of(model.vocabulary, list(contexts_of(TEXT[:8])), length=9)
     words = (np.arange(len(windows_BC)) % len(model.vocabulary)).astype(np.uint32)
     names, probs_BK, weights_BK = model.shares(windows_BC, words)
-    assert len(names) == probs_BK.shape[1] == weights_BK.shape[1] == model.net.dense + model.delta
+    assert len(names) == probs_BK.shape[1] == weights_BK.shape[1] == len(model.layout.names)
     whole = model.distributions(model.state_after(windows_BC))[np.arange(len(words)), words]
     assert np.allclose((probs_BK * weights_BK).sum(axis=1), whole, rtol=1e-5)
 
 
-def test_whole_columns_times_weights_are_the_next_word_distribution(model: NeuralMixture) -> None:
+def test_whole_columns_times_weights_are_the_next_word_distribution(model: Mixture) -> None:
     for context in ("", "a b c", "z a a a a"):
         columns_JK, weights_K = model.columns_after(model.window(context))
         assert columns_JK.shape == (len(model.vocabulary), len(model.column_names))
@@ -72,15 +72,15 @@ def test_whole_columns_times_weights_are_the_next_word_distribution(model: Neura
 
 
 def test_weights_are_the_same_however_many_are_in_memory_at_once(
-    model: NeuralMixture, monkeypatch: pytest.MonkeyPatch
+    model: Mixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = ids_of(model, ["a b c d z z c b a a b"])
     _, _, whole_TK = model.shares_along(ids)
-    monkeypatch.setattr("modlm.nets.neural_mixture.CELLS", 1)
+    monkeypatch.setattr("modlm.nets.net_mixer.CELLS", 1)
     assert np.allclose(model.shares_along(ids)[2], whole_TK, rtol=1e-5)
 
 
-def test_every_word_of_a_sentence_is_explained_by_the_whole_sentence_before(model: NeuralMixture) -> None:
+def test_every_word_of_a_sentence_is_explained_by_the_whole_sentence_before(model: Mixture) -> None:
     sentence = "a b z c a b"
     parts = model.explain(sentence)
     expected = model.log_probs(model.sentence_ids(sentence))[1:]
@@ -89,10 +89,10 @@ def test_every_word_of_a_sentence_is_explained_by_the_whole_sentence_before(mode
     for part in parts:
         assert sum(part.shares.values()) == pytest.approx(1)
         assert part.probability == pytest.approx(sum(part.columns[k] * part.weights[k] for k in part.columns))
-        assert ("delta" in part.columns) == model.delta
+        assert ("delta" in part.columns) == (model.layout.deltas > 0)
 
 
-def test_the_next_words_are_those_of_the_distribution(model: NeuralMixture) -> None:
+def test_the_next_words_are_those_of_the_distribution(model: Mixture) -> None:
     row = model.next_distribution("a b")
     best = model.next_words("a b", k=3)
     assert [p.probability for p in best] == pytest.approx(sorted(row.tolist(), reverse=True)[:3])
@@ -102,7 +102,7 @@ def test_the_next_words_are_those_of_the_distribution(model: NeuralMixture) -> N
 # ---- states ----------------------------------------------------------------------------------------------------------
 
 
-def test_states_advance_side_by_side_as_they_do_alone(model: NeuralMixture) -> None:
+def test_states_advance_side_by_side_as_they_do_alone(model: Mixture) -> None:
     windows_BC = windows_of(model.vocabulary, list(contexts_of(TEXT[:5])), length=7)
     words = (np.arange(len(windows_BC)) % (len(model.vocabulary) + 1)).astype(np.uint32)
     together, log_probs = model.advance(model.state_after(windows_BC), words)
@@ -110,50 +110,50 @@ def test_states_advance_side_by_side_as_they_do_alone(model: NeuralMixture) -> N
         alone, own = model.advance(model.state_after(windows_BC[i : i + 1]), words[i : i + 1])
         assert own == pytest.approx(log_probs[i], abs=1e-5)
         assert np.array_equal(alone["words"], together["words"][i : i + 1])
-        if model.recurrent:
+        if model.mixer.state_size:
             assert np.allclose(alone["state"], together["state"][i : i + 1], atol=1e-5)
 
 
-def test_equal_states_have_equal_futures(model: NeuralMixture) -> None:
+def test_equal_states_have_equal_futures(model: Mixture) -> None:
     first, second = (model.state_after(model.window("h g a b")) for _ in range(2))
     assert first.tobytes() == second.tobytes()
     assert np.array_equal(first, second)
     assert np.array_equal(model.distributions(first), model.distributions(second))
 
 
-def test_a_recurrent_model_looks_back_to_the_start_of_the_sentence(model: NeuralMixture) -> None:
+def test_a_recurrent_model_looks_back_to_the_start_of_the_sentence(model: Mixture) -> None:
     far, near = (model.next_distribution(f"{first} c c c c c c") for first in "ab")
-    assert np.array_equal(far, near) != model.recurrent
-    assert (model.context_length > 1000) == model.recurrent
+    assert np.array_equal(far, near) != (model.mixer.state_size > 0)
+    assert (model.context_length > 1000) == (model.mixer.state_size > 0)
 
 
-def test_a_new_sentence_forgets_what_was_before_unless_in_a_document(model: NeuralMixture) -> None:
+def test_a_new_sentence_forgets_what_was_before_unless_in_a_document(model: Mixture) -> None:
     states = model.state_after(model.window("a b c"))
     states, log_probs = model.advance(states, word(model.vocabulary.start))
     assert log_probs == 0
-    assert np.array_equal(states, model.start()) != model.document
+    assert np.array_equal(states, model.start()) != model.mixer.carries
     assert np.array_equal(states["words"], model.start()["words"])
 
 
-def test_nothing_empties_the_context(model: NeuralMixture) -> None:
+def test_nothing_empties_the_context(model: Mixture) -> None:
     states, log_probs = model.advance(model.state_after(model.window("a b c")), word(NOTHING))
     assert log_probs == 0
     assert np.allclose(model.distributions(states)[0], model.next_distribution("", start=False), rtol=1e-6)
 
 
-def test_bare_words_are_a_context_too(model: NeuralMixture) -> None:
+def test_bare_words_are_a_context_too(model: Mixture) -> None:
     empty = model.state_after(model.window("", start=False))
     one, _ = model.advance(empty, model.vocabulary.encode("a"))
     assert np.array_equal(one, model.state_after(model.window("a", start=False)))
 
 
-def test_windows_of_any_length_mean_the_same(model: NeuralMixture) -> None:
+def test_windows_of_any_length_mean_the_same(model: Mixture) -> None:
     contexts = list(contexts_of(TEXT[:5]))
     rows = [model.distributions(model.state_after(windows_of(model.vocabulary, contexts, length=n))) for n in (11, 15)]
     assert np.allclose(rows[0], rows[1], rtol=1e-5)
 
 
-def test_no_states_and_no_text_give_empty_answers(model: NeuralMixture) -> None:
+def test_no_states_and_no_text_give_empty_answers(model: Mixture) -> None:
     none = np.zeros(0, dtype=np.uint32)
     states, log_probs = model.advance(model.start(0), none)
     assert len(states) == len(log_probs) == len(model.word_probs(none)) == len(model.score_batch([])) == 0
@@ -164,12 +164,12 @@ def test_no_states_and_no_text_give_empty_answers(model: NeuralMixture) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 30])
-def test_how_a_text_is_cut_up_does_not_matter(model: NeuralMixture, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_a_text_is_cut_up_does_not_matter(model: Mixture, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = ids_of(model, SENTENCES * 3)
     expected = model.log_probs(ids)
-    monkeypatch.setattr("modlm.nets.neural_mixture.CHUNK", size)
-    monkeypatch.setattr("modlm.nets.neural_mixture.POSITIONS", size)
-    monkeypatch.setattr("modlm.nets.neural_mixture.WINDOWS", size)
+    monkeypatch.setattr("modlm.model.mixture.CHUNK", size)
+    monkeypatch.setattr("modlm.nets.net_mixer.POSITIONS", size)
+    monkeypatch.setattr("modlm.model.mixture.WINDOWS", size)
     assert np.allclose(model.log_probs(ids), expected, atol=1e-5)
     cut = int(np.flatnonzero(ids == model.vocabulary.start)[4])
     pieces = [log_probs for _, log_probs in model.along([ids[:cut], ids[cut:]])]
@@ -178,12 +178,12 @@ def test_how_a_text_is_cut_up_does_not_matter(model: NeuralMixture, size: int, m
     assert np.allclose(model.distributions(states).sum(axis=1), 1, atol=1e-6)
 
 
-def test_sentences_are_scored_on_their_own_except_along_a_document(model: NeuralMixture) -> None:
+def test_sentences_are_scored_on_their_own_except_along_a_document(model: Mixture) -> None:
     alone = [model.score(sentence) for sentence in SENTENCES]
     assert np.allclose(model.score_batch(SENTENCES), alone, atol=1e-5)
     along = np.add.reduceat(model.log_probs(ids_of(model, SENTENCES)), Corpus.from_text(SENTENCES).starts[:-1])
     assert along[0] == pytest.approx(alone[0], abs=1e-5)
-    assert np.allclose(along, alone, atol=1e-4) != model.document
+    assert np.allclose(along, alone, atol=1e-4) != model.mixer.carries
 
 
 def test_the_perplexity_of_a_document_is_that_of_one_text() -> None:
@@ -193,7 +193,7 @@ def test_the_perplexity_of_a_document_is_that_of_one_text() -> None:
         assert model.perplexity(text).log_likelihood == pytest.approx(expected, rel=1e-6)
 
 
-def test_it_survives_pickling(model: NeuralMixture) -> None:
+def test_it_survives_pickling(model: Mixture) -> None:
     ids = ids_of(model, SENTENCES)
     assert np.array_equal(pickle.loads(pickle.dumps(model)).log_probs(ids), model.log_probs(ids))
 
@@ -224,8 +224,8 @@ def test_it_is_a_column_of_another_neural_mixture() -> None:
     blocks = {"net": ModelBlock(inner, inner.vocabulary), **outer.blocks}
     from modlm.nets.mixer_net import MixerNet
 
-    net = MixerNet(outer.net.config, vocab_size=len(inner.vocabulary), features=0, dense=3, delta=True, seed=1)
-    model = NeuralMixture(inner.vocabulary, blocks, net)
+    net = MixerNet(outer.mixer.net.config, vocab_size=len(inner.vocabulary), features=0, dense=3, delta=True, seed=1)
+    model = Mixture(inner.vocabulary, blocks, NetMixer(net))
     ids = ids_of(model, SENTENCES)
     log_probs, states = model.log_probs(ids), model.start()
     for t in range(1, len(ids)):
@@ -258,10 +258,13 @@ def test_it_draws_sentences() -> None:
 
 def test_the_net_must_be_that_of_the_words_and_columns() -> None:
     model = mixture_of()
+    with pytest.raises(ConfigError, match="made for 10 words, but the mixture has 4"):
+        Mixture(counts_of(["a b"]).vocabulary, model.blocks, model.mixer)
+    with pytest.raises(ConfigError, match=r"5 dense columns with 12 features, with .* \(ngram\) have 3"):
+        Mixture(model.vocabulary, {"ngram": model.blocks["ngram"]}, model.mixer)
+    other = {"uniform": CONSTANT_BLOCKS["uniform"](counts_of(["a b"]).vocabulary)}
     with pytest.raises(ConfigError, match="made for 10 words, but there are 4"):
-        NeuralMixture(counts_of(["a b"]).vocabulary, model.blocks, model.net)
-    with pytest.raises(ConfigError, match=r"5 dense columns with 12 features, but the blocks \(ngram\) have 3"):
-        NeuralMixture(model.vocabulary, {"ngram": model.blocks["ngram"]}, model.net)
+        Mixture(counts_of(["a b"]).vocabulary, other, model.mixer)
 
 
 def test_it_says_what_it_is_made_of() -> None:

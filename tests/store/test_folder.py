@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +11,9 @@ import numpy as np
 import pytest
 
 from modlm.errors import ConfigError, ModelFolderError, OutputError
-from modlm.files import new_folder
 from modlm.store.folder import Folder, open_folder, write_folder
 from modlm.store.manifest import is_folder
-from modlm.store.npy import DTYPES, NpyWriter, new_npy, open_npy, record_of, write_npy
+from modlm.store.npy import DTYPES, NpyWriter, open_npy, write_npy
 
 ABOUT = {"order": 3, "edge": "once", "levels": [0, 1, 5]}
 
@@ -276,18 +274,3 @@ def test_an_entry_that_nobody_knows_is_refused(place: Path) -> None:
     edit(place, lambda manifest: manifest.update(extra=1))
     with pytest.raises(ModelFolderError, match="has an entry 'extra'"):
         opened(place)
-
-
-def test_an_array_to_be_filled_takes_its_room_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or a disk that is full later would end the process, which writes to it through memory."""
-    made = new_npy(tmp_path / "a.npy", dtype=np.float32, shape=(3, 2))
-    made[:] = 7
-    assert record_of(tmp_path / "a.npy", made) == write_npy(tmp_path / "b.npy", np.full((3, 2), 7, np.float32))
-    assert new_npy(tmp_path / "none.npy", dtype=np.float32, shape=(5, 0)).shape == (5, 0)
-
-    def full(*file: int) -> None:
-        raise OSError(errno.ENOSPC, "no space left on device")
-
-    monkeypatch.setattr("os.posix_fallocate", full, raising=False)
-    with pytest.raises(OutputError, match="the disk is full"), new_folder(tmp_path / "folder") as place:
-        new_npy(place / "a.npy", dtype=np.float32, shape=(3, 2))

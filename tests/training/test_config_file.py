@@ -70,6 +70,13 @@ def test_what_a_file_says_stands_above_what_is_usual() -> None:
     assert run_config(TEXTS | {"kind": "hybrid", "net": {"dropout": 0.1}}).net.dropout == 0.1
 
 
+def test_positions_make_the_order_and_repeat_the_edge(tmp_path: Path) -> None:
+    config = run_config(TEXTS | {"columns": {"skip": {"positions": [4, 3, 2]}}})
+    skip = config.columns["skip"]
+    assert (skip.order, skip.edge, skip.positions, skip.held_out) == (4, "repeat", (4, 3, 2), True)
+    assert read_config(written(tmp_path, to_toml(config))) == config
+
+
 # ---- --set -----------------------------------------------------------------------------------------------------------
 
 
@@ -83,13 +90,15 @@ def test_set_takes_its_type_from_the_field() -> None:
         "extra=uniform,unknown",
         "columns.kn.order=4",
         "columns.kn.smoothing='witten-bell'",
+        "columns.skip.positions=4, 2",
         "block_dropout.groups=kn/uniform,unknown",
     ]
     config = run_config(assigned(dict(TEXTS), changes))
     assert (config.kind, config.net.hidden, config.net.inputs) == ("interpolated", 64, ("counts",))
     assert (config.optimiser.learning_rate, config.schedule.epochs) == (3e-4, 2.0)
     assert config.extra == ("uniform", "unknown")
-    assert config.columns == {"kn": ColumnsConfig(order=4, smoothing="witten-bell")}
+    assert config.columns["kn"] == ColumnsConfig(order=4, smoothing="witten-bell")
+    assert config.columns["skip"] == ColumnsConfig(positions=(4, 2))
     assert config.block_dropout.groups == (("kn",), ("uniform", "unknown"))
 
 
@@ -126,6 +135,11 @@ def test_files_in_set_are_seen_from_the_working_folder(tmp_path: Path, monkeypat
         ("kind = 'hybird'", ["kind", "'hybird'", "'hybrid'"]),
         ("[columns.kn]\nsmoothing = 'kneserney'", ["columns.kn.smoothing", "'kneserney'", "'kneser-ney'"]),
         ("[columns.kn]\nordr = 3", ["columns.kn.ordr", "'order'"]),
+        ("[columns.kn]\npositions = 3", ["columns.kn.positions", "list of whole numbers"]),
+        ("[columns.kn]\npositions = ['2']", ["columns.kn.positions", "list of whole numbers"]),
+        ("[columns.kn]\npositions = [0]", ["columns.kn.positions", "between 1"]),
+        ("[columns.kn]\npositions = [3, 2]\norder = 4", ["columns.kn.order", "4", "2 positions make it 3"]),
+        ("[columns.kn]\npositions = [3, 2]\nmodel = 'x'", ["columns.kn.positions", "Leave it out"]),
         ("[columns]\norder = 3", ["columns.order", "table"]),
         ("[columns.'a b']\norder = 3", ["columns.a b", "letters"]),
         ("[columns.uniform]\norder = 3", ["columns.uniform", "none of"]),
@@ -155,6 +169,7 @@ def test_mistakes_in_a_file_name_the_file_the_setting_and_the_way_out(
         ("net.hidden=many", ["net.hidden", "'many'", "whole number"]),
         ("net.hidden=", ["net.hidden", "''", "whole number"]),
         ("net.tied=yes", ["net.tied", "'yes'", "true or false"]),
+        ("columns.kn.positions=2,x", ["columns.kn.positions", "2,x", "list of whole numbers"]),
         ("net=3", ["net", "table", "net.hidden"]),
         ("columns.kn=3", ["columns.kn", "table"]),
         ("net.hidden", ["NAME=VALUE", "net.hidden"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,11 @@ from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text import Corpus, Vocabulary
 from modlm.training.blocks import CountColumns
 from modlm.training.rows import TextRows, held_out_rows, pieces, rows
+from oracle import Oracle
 from small_texts import EDGES, TEXT_LISTS, TEXTS, oracle_of
+
+Positions = tuple[int, ...] | None
+SKIPS = [(2,), (4, 3, 2), (1, 2), (3, 1)]
 
 
 def check_close(found: np.ndarray, expected: np.ndarray) -> None:
@@ -28,8 +33,10 @@ def check_close(found: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_allclose(found, expected, rtol=3e-7, atol=1e-7)
 
 
-def columns_of(corpus: Corpus, *, smoothing: str, edge: str, order: int) -> CountColumns:
-    counts = count_text(corpus, order=order, edge=edge, workers=1)
+def columns_of(
+    corpus: Corpus, *, smoothing: str, edge: str = "once", order: int | None = None, positions: Positions = None
+) -> CountColumns:
+    counts = count_text(corpus, order=order, edge=edge, positions=positions, workers=1)
     return CountColumns(NgramBlock(estimate(SMOOTHERS[smoothing](), counts)), counts)
 
 
@@ -44,9 +51,9 @@ def slowly(corpus: Corpus, counts: Counts, smoothing: str, folds: int) -> tuple[
     return log_probs, np.concatenate([part.features_TF for part in found])
 
 
-def check_against_slow_rows(text: list[str], *, smoothing: str, edge: str, order: int, folds: int) -> None:
+def check_against_slow_rows(text: list[str], *, smoothing: str, folds: int, **counted: Any) -> None:
     corpus = Corpus.from_text(text)
-    columns = columns_of(corpus, smoothing=smoothing, edge=edge, order=order)
+    columns = columns_of(corpus, smoothing=smoothing, **counted)
     assert columns.counts is not None
     made = held_out_rows(corpus, {"ngram": columns}, folds)
     log_probs, features = slowly(corpus, columns.counts, smoothing, folds)
@@ -71,6 +78,46 @@ def test_rows_of_a_fold_are_those_of_counts_without_it_on_any_text(
 ) -> None:
     if len(text) > 1:
         check_against_slow_rows(text, smoothing=smoothing, edge=edge, order=3, folds=folds)
+
+
+@given(
+    text=TEXT_LISTS,
+    positions=st.lists(st.integers(1, 6), min_size=1, max_size=4, unique=True).map(tuple),
+    smoothing=st.sampled_from(tuple(SMOOTHERS)),
+    folds=st.integers(2, 7),
+)
+def test_skip_ngrams_are_held_out_as_plain_ones_are(
+    text: list[str], positions: tuple[int, ...], smoothing: str, folds: int
+) -> None:
+    if len(text) > 1:
+        check_against_slow_rows(text, smoothing=smoothing, positions=positions, folds=folds)
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHERS)
+@pytest.mark.parametrize("positions", SKIPS, ids=str)
+def test_rows_of_skip_ngrams_are_the_oracles_for_a_text_without_the_fold(
+    smoothing: str, positions: tuple[int, ...]
+) -> None:
+    """Where a context was not seen without the fold, the column is uniform, which the authors' program got wrong."""
+    text, words = [line.split() for line in TEXTS["random sentences"]], sorted("abcdefgh")
+    corpus = Corpus.from_text(TEXTS["random sentences"], Vocabulary.from_words(words))
+    made = held_out_rows(corpus, {"skip": columns_of(corpus, smoothing=smoothing, positions=positions)}, 4)
+    expected, seen = list[list[float]](), list[list[bool]]()
+    for first in range(0, 60, 15):
+        rest = text[:first] + text[first + 15 :]
+        oracle = Oracle(rest, positions=positions, smoothing=smoothing, vocabulary=words)
+        for window, word in oracle.predictions(text[first : first + 15]):
+            contexts = {n: oracle.context(n, window) for n in oracle.orders}
+            expected.append([float(oracle.column(n, context, word)) for n, context in contexts.items()])
+            seen.append([oracle.kept(n, context) > 0 for n, context in contexts.items()])
+    with np.errstate(divide="ignore"):
+        log_probs = np.log(np.array(expected))
+    predicted, width = made.ids != corpus.vocabulary.start, made.features_TF.shape[1] // (len(positions) + 1)
+    np.testing.assert_allclose(made.log_probs_TC[predicted], log_probs, rtol=1e-6, atol=1e-6)
+    assert np.array_equal(made.features_TF[predicted][:, ::width], np.array(seen, dtype=np.float32))
+    unseen = ~np.array(seen)
+    np.testing.assert_allclose(made.log_probs_TC[predicted][unseen], -np.log(len(corpus.vocabulary)), rtol=1e-6)
+    assert unseen.any() == (len(positions) > 1)  # so that the longer ones show it
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHERS)

@@ -55,6 +55,23 @@ def test_a_run_writes_a_model_that_scores_as_the_run_says(texts: Path, kind: str
     assert saved["stopped"] == "epochs"
 
 
+@pytest.mark.parametrize("kind", ["interpolated", "hybrid"])
+def test_skip_ngrams_are_trained_saved_and_asked_as_other_columns_are(texts: Path, kind: str) -> None:
+    columns = {"kn": ColumnsConfig(order=3), "skip": ColumnsConfig(positions=(4, 2), smoothing="witten-bell")}
+    result = train(tiny_config(texts, kind=kind, columns=columns), texts / "run", device="cpu")
+    lm = modlm.load(texts / "run")
+    found = lm.perplexity(texts / "valid.txt").perplexity
+    assert found == pytest.approx(result.valid_perplexity, rel=1e-5)
+    for sentence in (texts / "valid.txt").read_text().splitlines()[:4]:
+        parts = lm.explain(sentence)
+        assert {"skip/1-gram", "skip/2-gram", "skip/3-gram"} < set(parts[0].columns)
+        assert sum(math.log(part.probability) for part in parts) == pytest.approx(lm.score(sentence), rel=1e-5)
+    following = lm.next_words("w3 w6 w9", len(lm.vocabulary))
+    assert sum(word.probability for word in following) == pytest.approx(1.0)
+    expected = lm.explain("w3 w6 w9 w12")[3]
+    assert {word.word: word.probability for word in following}["w12"] == pytest.approx(expected.probability, rel=1e-5)
+
+
 def test_the_journal_has_a_line_for_each_evaluation_and_no_times(texts: Path) -> None:
     train(tiny_config(texts, kind="hybrid"), texts / "run", device="cpu")
     lines = [json.loads(line) for line in (texts / "run" / "journal.jsonl").read_text().splitlines()]
@@ -205,6 +222,19 @@ def test_settings_that_came_after_a_run_began_had_their_defaults() -> None:
     check_settings(old, record, Path("run"))
     with pytest.raises(ConfigError, match="encoding_errors was 'strict' and is now 'replace'"):
         check_settings(old, run_record(replace(config, encoding_errors="replace")), Path("run"))
+
+
+def test_settings_of_columns_that_were_not_there_yet_had_their_defaults() -> None:
+    config = RunConfig(text="train", valid="valid", columns={"kn": ColumnsConfig(order=3)})
+    record = run_record(config)
+    old = {**record, "config": {name: value for name, value in record["config"].items() if "positions" not in name}}
+    check_settings(old, record, Path("run"))
+    skip = {"kn": ColumnsConfig(positions=(3, 2), order=3)}
+    with pytest.raises(ConfigError, match=r"columns\.kn\.positions was \[\] and is now \[3, 2\]"):
+        check_settings(old, run_record(replace(config, columns=skip)), Path("run"))
+    more = {**config.columns, "more": ColumnsConfig()}
+    with pytest.raises(ConfigError, match=r"columns\.more"):
+        check_settings(old, run_record(replace(config, columns=more)), Path("run"))
 
 
 def test_a_damaged_checkpoint_is_named(texts: Path) -> None:

@@ -16,7 +16,7 @@ from modlm.errors import InputError, ModelFolderError, VocabularyError
 from modlm.model.folder import save
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text import Corpus
-from modlm.training.blocks import columns_of, count_columns, dense_blocks, up_to
+from modlm.training.blocks import blocks_of, columns_of, count_columns, up_to
 from modlm.training.config import ColumnsConfig, RunConfig
 from small_texts import TEXTS, model_of
 
@@ -34,11 +34,11 @@ def test_a_run_without_columns_gets_an_ngram_block() -> None:
     assert columns_of(replace(CONFIG, columns=named)) == named
 
 
-def test_dense_columns_are_count_blocks_then_the_constant_ones(train: Corpus) -> None:
+def test_columns_are_count_blocks_then_the_constant_ones_then_deltas(train: Corpus) -> None:
     config = replace(CONFIG, extra=("unknown", "uniform"))
     columns = count_columns(config, train)
-    assert list(dense_blocks(config, train.vocabulary, columns)) == ["ngram", "uniform", "unknown"]
-    assert list(dense_blocks(replace(config, extra=()), train.vocabulary, columns)) == ["ngram"]
+    assert list(blocks_of(config, train.vocabulary, columns)) == ["ngram", "uniform", "unknown", "delta"]
+    assert list(blocks_of(replace(config, extra=()), train.vocabulary, columns)) == ["ngram", "delta"]
 
 
 def test_blocks_of_one_order_and_edge_share_their_counts(train: Corpus) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import Parts, Rows
+from modlm.blocks.block import Rows
+from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
 
@@ -16,8 +17,8 @@ class ConstantBlock:
 
     kind: ClassVar[str] = ""
     features: tuple[str, ...] = ()
-    context_length = 0
-    steady = 0
+    steady = context_length = 0
+    reads_documents = False
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -42,7 +43,12 @@ class ConstantBlock:
 
     def parts(self) -> Parts:
         """Nothing but its kind."""
-        return Parts({}, {}, {})
+        return Parts()
+
+    @classmethod
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
+        """The column of a vocabulary."""
+        return cls(vocabulary)
 
 
 class UniformBlock(ConstantBlock):

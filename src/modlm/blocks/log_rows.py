@@ -20,7 +20,7 @@ def log_rows(blocks: Mapping[str, Block], ids: Ids) -> tuple[Singles, Singles]:
     At `<s>`, which is never predicted, both are 0.
     """
     layout = ColumnLayout(blocks)
-    log_probs_TK = np.empty((len(ids), len(layout)), np.float32)
+    log_probs_TK = np.empty((len(ids), layout.dense), np.float32)
     features_TF = np.empty((len(ids), layout.features), np.float32)
     for name, span in layout.spans.items():
         fill_log_rows(blocks[name], ids, log_probs_TK[:, span.columns], features_TF[:, span.features])

@@ -7,14 +7,17 @@ not know. So the column is proper whatever the other model was trained on.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import AnyFloats, Floats, Ids
-from modlm.blocks.block import NOTHING, Block, Parts, Rows, flattened
+from modlm.blocks.block import NOTHING, Block, Rows, flattened
+from modlm.families import MODELS
+from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
+from modlm.text.vocabulary_files import vocabulary_in
 
 BATCH = 256  # contexts whose whole distributions are in memory at a time
 
@@ -37,6 +40,10 @@ class Predictor(Protocol):
         """P of every word after each state."""
         ...
 
+    def parts(self) -> Parts:
+        """What a model folder keeps of it."""
+        ...
+
 
 @runtime_checkable
 class RowsAfter(Protocol):
@@ -54,6 +61,7 @@ class ModelBlock:
     columns: tuple[str, ...] = ("",)
     features: tuple[str, ...] = ()
     steady = 0
+    reads_documents = False
 
     def __init__(self, model: Predictor, vocabulary: Vocabulary) -> None:
         self.model = model
@@ -118,8 +126,15 @@ class ModelBlock:
         return columns_BJ
 
     def parts(self) -> Parts:
-        """Nothing of its own: a model folder keeps the model itself."""
-        return Parts({}, {}, {})
+        """The model itself."""
+        inner = self.model.parts()
+        return Parts({"model": inner.settings}, inner.arrays, inner.texts)
+
+    @classmethod
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
+        """The block of a model inside a model."""
+        inner = stored.part("model")
+        return cls(inner.member(MODELS).from_parts(inner, vocabulary_in(inner, what="model was")), vocabulary)
 
 
 def windows_before(ids: Ids, places: NDArray[np.int64], length: int, start: int) -> Ids:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from modlm.arrays import AnyFloats, Floats, Ids, even_ranges, in_parallel, threads
-from modlm.blocks.block import Parts, Rows, flattened
+from modlm.blocks.block import Rows, flattened
 from modlm.counts.counts import ONE_THREAD
-from modlm.smoothing.smoother import Estimates
-from modlm.text.vocabulary import UNKNOWN
+from modlm.counts.counts_folder import counts_in
+from modlm.families import SMOOTHERS
+from modlm.smoothing.smoother import Estimates, given_discounts
+from modlm.store.folder import Folder, Parts
+from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
 SMALL_COUNTS = 1 << 10  # counts and sums whose logarithms are taken from a table
 RANGES_PER_THREAD = 4
@@ -25,6 +29,7 @@ class NgramBlock:
     """
 
     kind: ClassVar[str] = "ngram"
+    reads_documents = False
 
     def __init__(self, estimates: Estimates) -> None:
         self.estimates = estimates
@@ -142,7 +147,23 @@ class NgramBlock:
             "smoothing": self.estimates.smoother.name,
             "discounts": [table[1:].tolist() for table in self.estimates.discounts],
         }
-        return Parts(self.counts.settings() | smoothing, self.counts.arrays(), {})
+        return Parts(self.counts.settings() | smoothing, self.counts.arrays())
+
+    @classmethod
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
+        """The block over the counts that a folder keeps."""
+        smoother = stored.member(SMOOTHERS, "smoothing")()
+        counts = counts_in(stored, vocabulary)
+        return cls(Estimates(smoother, counts, stored_discounts(stored, counts.order)))
+
+
+def stored_discounts(stored: Folder, orders: int) -> tuple[Floats, ...]:
+    """For each order, what counts of 0, 1, 2, … lose."""
+    tables = [replace(stored, about={"discounts": table}) for table in stored.list_of("discounts", list)]
+    if len(tables) != orders:
+        raise stored.damaged(f"discounts must hold {orders} lists of numbers")
+    rows = [table.reals("discounts") for table in tables]
+    return stored.checked(lambda: given_discounts(rows, orders))
 
 
 def feature_names(order: int, *, discounting: bool) -> tuple[str, ...]:

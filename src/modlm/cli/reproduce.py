@@ -25,6 +25,13 @@ def reproduce(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say which runs are missing and how long they will take.")
     ] = False,
+    rerun: Annotated[
+        bool, typer.Option("--rerun", help="Ignore shipped results: train here, and show both numbers.")
+    ] = False,
+    seeds: Annotated[
+        int,
+        typer.Option("--seeds", min=1, metavar="N", help="Train every net from seeds 1 to N; show mean ± deviation."),
+    ] = 1,
     redraw: Annotated[bool, typer.Option("--redraw", help="Run nothing; show what there are results of.")] = False,
     minutes: Annotated[
         float | None,
@@ -55,15 +62,23 @@ def reproduce(
 ) -> None:
     """Reproduce the paper: each table and figure, the paper's numbers and ours.
 
-    What has been run is reused, what was interrupted goes on, what is missing is run; --dry-run says what that is.
-    Results are small files beside the recipes, so tables and figures are drawn again without training. Corpora are
-    looked for in the folder that MODLM_DATA names. Those that cannot be redistributed have stand-ins, shown as such;
-    who has the originals names them with --corpus.
+    Results ship with the recipes as small files, so tables and figures are shown without training, and a line under
+    each says so. What is missing is run, what was interrupted goes on; --dry-run says what that is.
+
+    --rerun ignores shipped results and leaves them as they are: it trains here everything that a table or figure needs,
+    keeps the results in the folder of runs, and shows the shipped numbers beside the new ones. If it is interrupted,
+    the same command goes on. What is in the folder of runs already is not made again; --runs with another folder starts
+    afresh. --seeds 3 trains every net from three seeds and shows the mean ± the standard deviation. N-gram models have
+    no seed, and a static mixture takes nets from seed 1.
+
+    Corpora are looked for in the folder that MODLM_DATA names. Those that cannot be redistributed have stand-ins, shown
+    as such; if you have the originals, name them with --corpus.
 
     \b
     modlm reproduce --list
     modlm reproduce table3 --row 5
-    modlm reproduce table2 --dry-run
+    modlm reproduce table2 --rerun --dry-run
+    modlm reproduce table2 --row ptb --rerun --seeds 3
     modlm reproduce table4 --corpus wsj=wsj.txt.gz --corpus gw=gigaword.txt.gz
     modlm reproduce all --minutes 480
     """  # fmt: skip
@@ -74,6 +89,8 @@ def reproduce(
         rows=tuple(row or ()),
         listed=listed,
         dry_run=dry_run,
+        rerun=rerun,
+        seeds=seeds,
         redraw=redraw,
         minutes=minutes,
         scale=scale,

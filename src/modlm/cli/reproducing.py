@@ -17,7 +17,7 @@ from modlm.errors import ConfigError
 if TYPE_CHECKING:
     from modlm.experiments.reproduce.answers import Answer
     from modlm.experiments.reproduce.entries import Recipe
-    from modlm.experiments.reproduce.workshop import Need, Workshop
+    from modlm.experiments.reproduce.workshop import Found, Need, Workshop
 
 ALL = "all"
 SIGNS = {True: "yes    ", False: "NO     ", None: "not yet"}
@@ -31,6 +31,8 @@ class Asked:
     rows: tuple[str, ...] = ()
     listed: bool = False
     dry_run: bool = False
+    rerun: bool = False
+    seeds: int = 1
     redraw: bool = False
     minutes: float | None = None
     scale: str = "here"
@@ -44,6 +46,8 @@ class Asked:
         """The same again; without places on this machine, for others to read."""
         words = ["modlm", "reproduce", self.name]
         words += [word for row in self.rows for word in ("--row", row)]
+        words += ["--rerun"] if self.rerun else []
+        words += ["--seeds", str(self.seeds)] if self.seeds > 1 else []
         words += ["--scale", self.scale] if self.scale != "here" else []
         if not places:
             return shlex.join(words)
@@ -66,7 +70,7 @@ def carry_out(asked: Asked, *, as_json: bool) -> None:
     recipes = list(shop.book.recipes.values()) if asked.name == ALL else [shop.book.recipe(asked.name)]
     needs = shop.needs(dict.fromkeys(run for recipe in recipes for run in runs_of(recipe, shop, asked.rows)))
     if asked.dry_run:
-        print_needs(needs, as_json=as_json)
+        print_needs(needs, rerun=asked.rerun, as_json=as_json)
         return
     if not asked.redraw:
         run_all(shop, needs, asked)
@@ -82,7 +86,8 @@ def workshop(asked: Asked) -> Workshop:
     book = Book.open(asked.recipes or find_folder(), asked.scale)
     cache = Path(os.environ.get("MODLM_CACHE") or Path("~/.cache/modlm").expanduser())
     runs = (asked.runs or cache / "reproduce").absolute()
-    return Workshop(book, runs, Corpora(book, runs / TEXTS, given=given(asked.corpora)), device=asked.device)
+    corpora = Corpora(book, runs / TEXTS, given=given(asked.corpora))
+    return Workshop(book, runs, corpora, device=asked.device, rerun=asked.rerun, seeds=asked.seeds)
 
 
 def given(corpora: tuple[str, ...]) -> dict[str, Path]:
@@ -113,12 +118,12 @@ def run_all(shop: Workshop, needs: list[Need], asked: Asked) -> None:
     for place, need in enumerate(needs, start=1):
         gone = (time.monotonic() - begun) / 60
         if asked.minutes is not None and gone + need.minutes > asked.minutes:
-            _say(f"{need.run.name} is left for later: it takes about {span(need.minutes)}")
+            _say(f"{need.run.label} is left for later: it takes about {span(need.minutes)}")
             continue
         if not shop.ready(need.run):
-            _say(f"{need.run.name} is left for later: what it mixes is not there yet")
+            _say(f"{need.run.label} is left for later: what it mixes is not there yet")
             continue
-        _say(f"{place}/{len(needs)} {need.run.name} ({need.why}), about {span(need.minutes)}")
+        _say(f"{place}/{len(needs)} {need.run.label} ({need.why}), about {span(need.minutes)}")
         resumable(asked.command(), when=shop.folder(need.run))
         shop.carry_out(need.run)
         wrote(shop.results.path(need.run))
@@ -156,21 +161,44 @@ def show(shop: Workshop, recipes: list[Recipe], asked: Asked, *, as_json: bool) 
         print_json([{"recipe": name, **answer.as_dict()} for name, rows in found.items() for answer in rows])
         return
     for recipe in recipes:
-        print_recipe(recipe, found[recipe.name], whole=not asked.rows)
+        print_recipe(recipe, found[recipe.name], shop, whole=not asked.rows)
     for path in written:
         print(path)
 
 
-def print_recipe(recipe: Recipe, rows: list[Answer], *, whole: bool) -> None:
-    """A table with both numbers, and what it must show."""
+def print_recipe(recipe: Recipe, rows: list[Answer], shop: Workshop, *, whole: bool) -> None:
+    """A table with both numbers, where ours come from, and what they must show."""
     from modlm.experiments.reproduce.answers import holds
-    from modlm.experiments.reproduce.page import cells
+    from modlm.experiments.reproduce.page import cells, columns
 
     print(f"{recipe.paper}: {recipe.title}")
-    print_table(["", "data", "paper", "ours", "difference"], [cells(answer) for answer in rows], left=2)
+    print_table(columns(rerun=shop.rerun), [cells(answer, rerun=shop.rerun) for answer in rows], left=2)
+    if line := origin(rows, shop):
+        print(line)
     for claim in recipe.claims if whole else ():
         print(f"{SIGNS[holds(claim, rows)]}  {claim.says}")
     print()
+
+
+def origin(rows: list[Answer], shop: Workshop) -> str:
+    """One line about the results that were not made just now; "" if all were."""
+    found = {each.run.label: each for answer in rows for each in answer.found if each.run.label not in shop.just_made}
+    shipped = [each for each in found.values() if each.made == "shipped"]
+    here = [each for each in found.values() if each.made == "here"]
+    parts = [f"{_counted(shipped)}, shipped with the recipes"] if shipped else []
+    parts += [f"{_counted(here)}, made here before"] if here else []
+    if shipped:
+        needs = shop.again().needs(each.run.name for each in shipped)
+        hours = span(sum(need.minutes for need in needs))
+        parts.append(f"--rerun trains here, about {hours} on two cores" if needs else "--rerun shows those made here")
+    return "; ".join(parts)
+
+
+def _counted(found: list[Found]) -> str:
+    from modlm.experiments.reproduce.results import days
+
+    when = days(each.result for each in found)
+    return f"{len(found)} result{'s' if len(found) > 1 else ''}{f' of {when}' if when else ''}"
 
 
 def print_list(shop: Workshop, *, as_json: bool) -> None:
@@ -205,15 +233,19 @@ def print_list(shop: Workshop, *, as_json: bool) -> None:
     print("modlm reproduce NAME runs what is missing and shows the numbers; all does so for everything.")
 
 
-def print_needs(needs: list[Need], *, as_json: bool) -> None:
+def print_needs(needs: list[Need], *, rerun: bool, as_json: bool) -> None:
     """What would be run."""
     if as_json:
-        print_json([{"run": need.run.name, "why": need.why, "minutes": need.minutes} for need in needs])
+        keys = ("run", "seed", "why", "minutes")
+        rows = [(need.run.name, need.run.seed, need.why, need.minutes) for need in needs]
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
         return
     if not needs:
-        print("Nothing is missing.")
+        print(
+            "Nothing is missing." if not rerun else "All of it was made here; --runs with another folder starts afresh."
+        )
         return
     print_table(
-        ["run", "why", "takes about"], [[need.run.name, need.why, span(need.minutes)] for need in needs], left=2
+        ["run", "why", "takes about"], [[need.run.label, need.why, span(need.minutes)] for need in needs], left=2
     )
     print(f"{len(needs)} runs, about {span(sum(need.minutes for need in needs))} on two cores")

@@ -41,6 +41,7 @@ class Request:
     resume: bool = False
     device: str = "auto"
     tensorboard: bool = False
+    threads: int | None = None
 
 
 def run(request: Request, *, as_json: bool) -> None:
@@ -146,6 +147,7 @@ def resume_command(request: Request) -> str:
     """The command with which an interrupted run goes on."""
     words = ["modlm", "train", "--resume", "-o", str(request.folder)]
     words += ["--device", request.device] if request.device != "auto" else []
+    words += ["--threads", str(request.threads)] if request.threads is not None else []
     return shlex.join(words + (["--tensorboard"] if request.tensorboard else []))
 
 

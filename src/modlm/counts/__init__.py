@@ -8,17 +8,14 @@ from __future__ import annotations
 from modlm.counts.counting import count_text, tally_text
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts, Layer
 from modlm.counts.counts_folder import open_counts, save_counts
-from modlm.counts.disk import count as count_on_disk
-from modlm.counts.engine import CountOptions, Engine, bytes_of, count_in_memory
+from modlm.counts.engine import CountOptions, Engine, bytes_of
 from modlm.counts.held_out_counts import held_out
 from modlm.counts.imported import counts_from_tables, export_counts, import_counts
 from modlm.counts.merging import merge
 from modlm.counts.skip import SkipCounts
-from modlm.counts.spark import count as count_with_spark
 from modlm.counts.tally import Tally
 from modlm.counts.trie import Trie
-
-ENGINES: dict[str, Engine] = {"memory": count_in_memory, "disk": count_on_disk, "spark": count_with_spark}
+from modlm.families import ENGINES
 
 __all__ = [
     "EDGES",
@@ -32,10 +29,7 @@ __all__ = [
     "Tally",
     "Trie",
     "bytes_of",
-    "count_in_memory",
-    "count_on_disk",
     "count_text",
-    "count_with_spark",
     "counts_from_tables",
     "export_counts",
     "held_out",

@@ -15,7 +15,8 @@ from modlm.counts.skip import SkipCounts, build
 from modlm.counts.spark import spark_tally
 from modlm.counts.spark.store import has_scheme
 from modlm.counts.tally import LocalTally, Tally
-from modlm.errors import VocabularyError, choose
+from modlm.errors import VocabularyError
+from modlm.families import ENGINES
 from modlm.files import scratch_folder
 from modlm.text.corpus import Corpus
 from modlm.text.options import TextOptions
@@ -66,9 +67,7 @@ def tally_text(
     text: Text | Corpus, counting: CountOptions = COUNTING, reading: TextOptions = READING
 ) -> Iterator[Tally]:
     """The same with what goes beside counts; the tally is good inside the block, counts it gave stay good."""
-    from modlm.counts import ENGINES
-
-    count = choose(ENGINES, counting.engine, what="counting engine")
+    count = ENGINES.choose(counting.engine)
     if counting.engine == "spark":
         with _spark_tally(text, counting, reading) as tally:
             yield tally

@@ -7,17 +7,20 @@ What is left below the unigrams is shared equally by the columns that are not n-
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
-from modlm.arrays import Floats
-from modlm.blocks.block import ColumnLayout, Parts
+from modlm.arrays import Floats, Ids
+from modlm.blocks.block import ColumnLayout
 from modlm.errors import ConfigError
+from modlm.families import SMOOTHERS
+from modlm.mixers.mixer import Mixer, State
 from modlm.smoothing.smoother import Smoother
+from modlm.store.folder import Folder, Parts
 
 
-class HeuristicMixer:
+class HeuristicMixer(Mixer):
     """Weights of one n-gram block and its constant columns by the block's own smoothing family."""
 
     kind: ClassVar[str] = "heuristic"
@@ -40,6 +43,18 @@ class HeuristicMixer:
                 "The heuristic mixer needs a uniform column for what falls through the unigrams; add one."
             )
 
+    def check(self, layout: ColumnLayout) -> None:
+        """The columns that it was made for."""
+        if len(layout) != self.columns:
+            raise ConfigError(
+                f"The mixer has {self.columns} weights for {len(layout)} columns ({', '.join(layout.names)})."
+            )
+
+    def log_weights(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> tuple[Floats, State]:
+        """The product rule, in each context."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.weights(features_BF)), state_BS
+
     def weights(self, features_BF: Floats) -> Floats:
         """lambda for each context."""
         fallback_BN = self.fallback(features_BF)
@@ -61,4 +76,10 @@ class HeuristicMixer:
 
     def parts(self) -> Parts:
         """The family whose fallback it uses."""
-        return Parts({"smoothing": self.smoother.name, "block": self.span.name}, {}, {})
+        return Parts({"smoothing": self.smoother.name, "block": self.span.name})
+
+    @classmethod
+    def from_parts(cls, stored: Folder, layout: ColumnLayout) -> Self:
+        """The rule of the family that a folder names."""
+        smoother, block = stored.member(SMOOTHERS, "smoothing")(), str(stored.about.get("block"))
+        return stored.checked(lambda: cls(layout, smoother, block=block))

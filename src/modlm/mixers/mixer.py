@@ -1,22 +1,130 @@
-"""What a mixer is: features of contexts in, weights over the columns out."""
+"""What a mixer is: features, words before and a state in; log weights over the columns, and the next state, out.
+
+Weights are for the dense columns in the order of D and, in a mixture with delta columns, for those of the J words
+behind them. A mixer without memory has an empty state. Along texts `log_probs` may do the whole product at once, as
+nets do; what stands here takes the weights and multiplies.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+import abc
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
-from modlm.arrays import Floats
-from modlm.blocks.block import Parts
+import numpy as np
+from numpy.typing import NDArray
+
+from modlm.arrays import Floats, Ids
+from modlm.blocks.block import Block, ColumnLayout, rows_of
+from modlm.errors import ConfigError
+from modlm.store.folder import Folder, Parts
+
+State = NDArray[np.float32]
 
 
-class Mixer(Protocol):
-    """lambda(c), as far as the features of c determine it."""
+class Mixer(abc.ABC):
+    """lambda(c)."""
 
     kind: ClassVar[str]
+    words: int = 0
+    """How many words before a position it looks at itself; the columns may look farther."""
+    state_size: int = 0
+    """Numbers that it carries from word to word; all 0 before the first of a sentence."""
+    deltas: int = 0
+    """How many of its weights, the last ones, are for delta columns."""
+    carries: bool = False
+    """Whether it carries them from one sentence to the next as well."""
+
+    @abc.abstractmethod
+    def log_weights(
+        self, contexts_BW: Ids, features_BF: Floats, state_BS: State
+    ) -> tuple[Floats, State]:  # fmt: skip
+        """log lambda (B, K) in each context, and the states after it; exp of a row sums to 1."""
+
+    @abc.abstractmethod
+    def check(self, layout: ColumnLayout) -> None:
+        """An error if these are not the columns that it has weights for."""
+
+    def log_probs(
+        self, ids: Ids, blocks: Mapping[str, Block], out: Floats, state: Any = None, *, carried: bool = False
+    ) -> Any:
+        """Write log P of every word of a text of whole sentences from the dense blocks; at `<s>` anything.
+
+        Gives the state after the text, to go on with, if it is `carried`.
+        """
+        if self.state_size:
+            raise ConfigError(f"A mixer with a state writes its own log_probs, but {type(self).__name__} does not.")
+        rows = rows_of(blocks.values(), ids)
+        weights_TK = np.exp(self.log_weights(contexts_along(ids, self.words), rows.features_TF, no_state(len(ids)))[0])
+        probs_T = np.einsum("tk,tk->t", rows.probs_TK, weights_TK[:, : rows.probs_TK.shape[1]])
+        if self.deltas:
+            probs_T += own_weights(weights_TK, ids, self.deltas)[:, -1]
+        with np.errstate(divide="ignore"):
+            out[:] = np.log(probs_T)
+        return None
 
     def weights(self, features_BF: Floats) -> Floats:
-        """One row of weights for each context; rows sum to 1."""
-        ...
+        """lambda (B, K) of a mixer that looks at nothing but features."""
+        nothing_B0 = np.zeros((len(features_BF), 0), np.uint32)
+        return np.exp(self.log_weights(nothing_B0, features_BF, no_state(len(features_BF)))[0])
 
+    def next_state(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> State:
+        """The states alone, for mixers that get them with less work than the weights."""
+        return self.log_weights(contexts_BW, features_BF, state_BS)[1]
+
+    def weights_of(
+        self, words_B: Ids, contexts_BW: Ids, features_BF: Floats, state_BS: State
+    ) -> tuple[Floats, State]:  # fmt: skip
+        """lambda of the dense columns and of each word's own delta column, if there are any; and the states after."""
+        log_weights_BK, after_BS = self.log_weights(contexts_BW, features_BF, state_BS)
+        return own_weights(np.exp(log_weights_BK), words_B, self.deltas), after_BS
+
+    def weights_along(self, ids: Ids, features_TF: Floats) -> Floats:
+        """`weights_of` every word of a sentence `<s> w … </s>`."""
+        if self.state_size:
+            raise ConfigError(f"A mixer with a state writes its own weights_along, but {type(self).__name__} does not.")
+        return self.weights_of(ids, contexts_along(ids, self.words), features_TF, no_state(len(ids)))[0]
+
+    def described(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """What people want to know of it; `names` are those of the columns."""
+        return {"model": "mixture", "mixer": self.kind}
+
+    @abc.abstractmethod
     def parts(self) -> Parts:
         """What a model folder keeps of it."""
-        ...
+
+    @classmethod
+    @abc.abstractmethod
+    def from_parts(cls, stored: Folder, layout: ColumnLayout) -> Self:
+        """The mixer that a folder keeps, for these columns."""
+
+
+def own_weights(weights_BK: Floats, words_B: Ids, deltas: int) -> Floats:
+    """Of weights of all columns, those of the dense ones and of each word's own delta column.
+
+    `<s>` and NOTHING are asked for, but never counted.
+    """
+    if not deltas:
+        return weights_BK
+    dense = weights_BK.shape[1] - deltas
+    own_B = weights_BK[np.arange(len(words_B)), dense + np.minimum(words_B, deltas - 1)]
+    return np.concatenate((weights_BK[:, :dense], own_B[:, None]), axis=1)
+
+
+def no_state(count: int) -> State:
+    """The states of a mixer without memory."""
+    return np.zeros((count, 0), np.float32)
+
+
+def contexts_along(ids: Ids, words: int) -> Ids:
+    """(T, W): the words before each position of its sentence, nearest last, `<s>` where there are none."""
+    start = ids[0] if len(ids) else 0
+    starts = np.flatnonzero(ids == start)
+    begins = np.zeros(len(ids), dtype=np.int64)
+    begins[starts] = starts
+    offsets = np.arange(len(ids)) - np.maximum.accumulate(begins)
+    contexts_TW = np.empty((len(ids), words), dtype=ids.dtype)
+    for back in range(1, words + 1):
+        before = np.concatenate((np.full(min(back, len(ids)), start, dtype=ids.dtype), ids[:-back]))
+        contexts_TW[:, words - back] = np.where(offsets >= back, before, start)
+    return contexts_TW

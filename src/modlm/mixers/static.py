@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from modlm.arrays import Floats
-from modlm.blocks.block import Parts
+from modlm.arrays import Floats, Ids
+from modlm.blocks.block import ColumnLayout
 from modlm.errors import ConfigError, EstimationError
+from modlm.mixers.mixer import Mixer, State
+from modlm.store.folder import Folder, Parts
 
 
-class StaticMixer:
+class StaticMixer(Mixer):
     """The same weights in every context."""
 
     kind: ClassVar[str] = "static"
@@ -23,13 +25,34 @@ class StaticMixer:
         exact = abs(weights.sum() - 1.0) < 1e-12  # then they stay as they are, so that saved weights come back the same
         self.weights_K: Floats = weights if exact else weights / weights.sum()
 
-    def weights(self, features_BF: Floats) -> Floats:
+    def log_weights(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> tuple[Floats, State]:
         """The weights, once for each context."""
-        return np.broadcast_to(self.weights_K, (len(features_BF), len(self.weights_K)))
+        with np.errstate(divide="ignore"):
+            log_weights_K = np.log(self.weights_K)
+        return np.broadcast_to(log_weights_K, (len(features_BF), len(log_weights_K))), state_BS
+
+    def check(self, layout: ColumnLayout) -> None:
+        """As many weights as columns."""
+        if len(self.weights_K) != len(layout):
+            raise ConfigError(
+                f"The mixer has {len(self.weights_K)} weights for {len(layout)} columns ({', '.join(layout.names)})."
+            )
+
+    def described(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Its weights."""
+        return super().described(names) | {"weights": dict(zip(names, self.weights_K.tolist(), strict=True))}
 
     def parts(self) -> Parts:
         """The weights."""
-        return Parts({"weights": self.weights_K.tolist()}, {}, {})
+        return Parts({"weights": self.weights_K.tolist()})
+
+    @classmethod
+    def from_parts(cls, stored: Folder, layout: ColumnLayout) -> Self:
+        """The weights that a folder keeps."""
+        weights = stored.reals("weights")
+        if len(weights) != len(layout):
+            raise stored.damaged(f"it has {len(weights)} weights for {len(layout)} columns")
+        return stored.checked(lambda: cls(np.array(weights)))
 
 
 def expectation_maximisation(

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.blocks.block import NOTHING
-from modlm.errors import ConfigError, VocabularyError
+from modlm.errors import ConfigError, ModlmError, VocabularyError
+from modlm.store.folder import Parts
 from modlm.text.vocabulary import END, Vocabulary
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class LanguageModel(abc.ABC):
     """How many words of context a prediction looks at; UNLIMITED for all of its sentence."""
     reads_documents: bool = False
     """Whether it looks at sentences before its own, where there are any."""
+    folder: str | None = None
+    """The folder that it was loaded from."""
 
     @property
     def window_length(self) -> int:
@@ -115,6 +118,10 @@ class LanguageModel(abc.ABC):
         """Whole columns (J, K) after one window and their weights (K): their product is the next-word distribution."""
         row: AnyFloats = self.distributions(self.state_after(window_1C))[0]
         return row[:, None], np.ones(1)
+
+    def parts(self) -> Parts:
+        """What a model folder keeps of it."""
+        raise ModlmError(f"A {type(self).__name__} has no form on disk; save the models it is made of.")
 
     def described(self) -> dict[str, Any]:
         """Settings that are of interest to people, as far as its kind has any of its own."""

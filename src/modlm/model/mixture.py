@@ -1,117 +1,291 @@
-"""`Mixture`: blocks and a mixer make a language model, P(w | c) = sum_k lambda_k(c) P_k(w | c)."""
+"""`Mixture`: blocks and a mixer make a language model, P(w | c) = sum_k lambda_k(c) P_k(w | c).
+
+Every model of ours is one. A state holds the window of words that the columns and the mixer look at and, if the mixer
+has a memory, what it remembered before it saw the last word of that window: one step of the mixer is one prediction, so
+`<s>` is an input and `</s>` is not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
-from modlm.blocks.block import Block, ColumnLayout, Rows
+from modlm.arrays import AnyFloats, Floats, Ids, Ints
+from modlm.blocks.block import DELTA, NOTHING, UNLIMITED, Block, ColumnLayout, Rows, rows_of
+from modlm.blocks.constant import ConstantBlock
 from modlm.blocks.model import ModelBlock, rows_after, trimmed
 from modlm.errors import ConfigError
-from modlm.mixers.mixer import Mixer
-from modlm.model.language_model import States, WindowModel
+from modlm.families import BLOCKS, MIXERS
+from modlm.mixers.mixer import Mixer, State
+from modlm.model.language_model import LONGEST, LanguageModel, States
+from modlm.store.folder import COLUMNS, Folder, Parts
+from modlm.store.manifest import FILE_NAME
 from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 16  # positions whose rows are in memory at a time
 WINDOWS = 64  # contexts whose J by K columns are in memory at a time
+NEURAL = "neural-mixture"  # what earlier versions called a mixture whose mixer is a net
 
 
-class Mixture(WindowModel):
-    """Any columns, any weights. A state is the window of words that the columns look at."""
+class Mixture(LanguageModel):
+    """Any columns, any weights."""
 
     def __init__(self, vocabulary: Vocabulary, blocks: Mapping[str, Block], mixer: Mixer) -> None:
         if not blocks:
             raise ConfigError("A mixture needs at least one block of columns.")
-        self.vocabulary = vocabulary
+        for name, block in blocks.items():
+            if len(block.vocabulary) != len(vocabulary):
+                raise ConfigError(
+                    f"The block {name!r} was made for {len(block.vocabulary):,} words, but the mixture has "
+                    f"{len(vocabulary):,}. Give all blocks the vocabulary of the mixture."
+                )
+        self.vocabulary, self.mixer = vocabulary, mixer
         self.blocks = dict(blocks)
-        self.mixer = mixer
         self.layout = ColumnLayout(self.blocks)
-        weights = mixer.weights(np.zeros((1, self.layout.features))).shape[1]
-        if weights != len(self.layout):
-            raise ConfigError(
-                f"The mixer has {weights} weights for {len(self.layout)} columns ({', '.join(self.layout.names)})."
-            )
-        self.context_length = max(block.context_length for block in blocks.values())
-        self.reads_documents = any(getattr(block, "reads_documents", False) for block in blocks.values())
+        mixer.check(self.layout)
+        self.dense = {name: block for name, block in self.blocks.items() if block.kind != DELTA}
+        """All blocks but the delta columns, which are never made."""
+        self._keeps_lines = any(block.reads_documents for block in self.dense.values())
+        self.reads_documents = mixer.carries or self._keeps_lines
+        looked_at = max([mixer.words, *(block.context_length for block in self.dense.values())])
+        self.context_length = UNLIMITED if mixer.state_size else looked_at
+        window = ("words", np.uint32, (min(max(1, looked_at), LONGEST),))
+        state = ("state", np.float32, (mixer.state_size,))
+        self._dtype = np.dtype([window, state] if mixer.state_size else [window])
+
+    @property
+    def window_length(self) -> int:
+        """At least one word, at most LONGEST unless a memory reads on: farther words are lost to the columns."""
+        return max(1, self.context_length if self.mixer.state_size else min(self.context_length, LONGEST))
 
     def described(self) -> dict[str, Any]:
         """Its mixer and blocks."""
+        about = self.mixer.described(self.layout.names)
+        if "model" not in about:
+            counted = any(not isinstance(block, ConstantBlock) for block in self.dense.values())
+            kinds = {(True, True): "hybrid", (True, False): "neural", (False, True): "interpolated"}
+            deltas = self.layout.deltas > 0
+            about = {"model": kinds[deltas, counted or not deltas], **about}
+        columns = {name: len(block.columns) for name, block in self.dense.items()}
         blocks = [
-            {"name": name, "kind": block.kind, "columns": len(block.columns)} for name, block in self.blocks.items()
+            {"name": name, "kind": block.kind, "columns": columns.get(name, self.layout.deltas)}
+            for name, block in self.blocks.items()
         ]
-        about: dict[str, Any] = {"model": "mixture", "mixer": self.mixer.kind, "blocks": blocks}
-        weights = self.mixer.parts().settings.get("weights")
-        return about | ({"weights": dict(zip(self.layout.names, weights, strict=True))} if weights else {})
+        return about | {"blocks": blocks}
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The dense columns in the order of D, and the delta column of whichever word is asked for."""
+        return self.layout.names
+
+    # ---- along texts ---------------------------------------------------------------------------------------------
 
     def rows(self, ids: Ids) -> Rows:
-        """The rows of D and the features along a text."""
-        return Rows.joined([block.rows(ids) for block in self.blocks.values()])
+        """The rows of D and the features along a text, without delta columns."""
+        return rows_of(self.dense.values(), ids)
 
     def row_chunks(self, ids: Ids) -> Iterator[tuple[slice, Rows]]:
         """`rows` for stretches of whole sentences, so that memory does not grow with the text."""
         for place in stretches(ids, self.vocabulary.start, CHUNK):
             yield place, self.rows(ids[place])
 
+    def log_probs(self, ids: Ids) -> Floats:
+        """log P of each word; if the mixer carries its state over, the text is one document."""
+        return np.concatenate([np.zeros(0), *(log_probs for _, log_probs in self.along([ids]))])
+
     def word_probs(self, ids: Ids) -> Floats:
-        """P of each word: each row of D times lambda."""
-        out = np.empty(len(ids))
-        for place, rows in self.row_chunks(ids):
-            out[place] = np.einsum("tk,tk->t", rows.probs_TK, self.mixer.weights(rows.features_TF))
-        out[ids == self.vocabulary.start] = 1.0
-        return out
+        """P of each word."""
+        return np.exp(self.log_probs(ids))
 
-    def advance(self, states: States, words: Ids) -> tuple[States, Floats]:
-        """The windows one word further, and the logarithm of its probability."""
-        _, probs_BK, weights_BK = self.shares(states, words)
-        with np.errstate(divide="ignore"):
-            log_probs = np.log((probs_BK * weights_BK).sum(axis=1))
-        log_probs[words == self.vocabulary.start] = 0.0
-        return self.moved(states, words), log_probs
+    def along(self, texts: Iterable[Ids]) -> Iterator[tuple[Ids, Floats]]:
+        """Stretches of one text with their log P; a mixer that carries its state goes on from one to the next."""
+        state: Any = None
+        for ids in texts:
+            out, state = self._scored(ids, state, carried=self.mixer.carries)
+            yield ids, out
 
-    def distributions(self, states: States) -> Floats:
-        """D times lambda, the whole product."""
-        out_BJ = np.empty((len(states), len(self.vocabulary)))
-        for begin in range(0, len(states), WINDOWS):
-            windows_BC = trimmed(states[begin : begin + WINDOWS])
-            parts = [block.after(windows_BC) for block in self.blocks.values()]
-            weights_BK = self.mixer.weights(np.concatenate([features for _, features in parts], axis=1))
-            out_BJ[begin : begin + WINDOWS] = sum(
-                np.einsum("bjk,bk->bj", columns_BJK, weights_BK[:, span.columns])
-                for (columns_BJK, _), span in zip(parts, self.layout.spans.values(), strict=True)
-            )
-        return out_BJ
+    def sentence_log_probs(self, ids: Ids) -> Floats:
+        """log P of each word, each sentence on its own."""
+        return self._scored(ids, None, carried=False)[0]
 
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """The columns of all blocks, in the order of D."""
-        return self.layout.names
-
-    def columns_after(self, window_1C: Ids) -> tuple[Floats, Floats]:
-        """D after one window, and lambda."""
-        parts = [block.after(trimmed(window_1C)) for block in self.blocks.values()]
-        weights_1K = self.mixer.weights(np.concatenate([features for _, features in parts], axis=1))
-        return np.concatenate([columns_1JK[0] for columns_1JK, _ in parts], axis=1), weights_1K[0]
-
-    def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
-        """Columns and weights for a word after each window."""
-        windows_BC = trimmed(windows_BC)
-        rows = Rows.joined([rows_after(block, windows_BC, words_B) for block in self.blocks.values()])
-        return self.layout.names, rows.probs_TK, self.mixer.weights(rows.features_TF)
-
-    def shares_after(self, window_1C: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
-        """The same for several words after one window; a model that is a column is asked once."""
-        if not any(isinstance(block, ModelBlock) for block in self.blocks.values()):
-            return super().shares_after(window_1C, words_B)
-        columns_JK, weights_K = self.columns_after(window_1C)
-        return self.layout.names, columns_JK[words_B], np.repeat(weights_K[None, :], len(words_B), axis=0)
+    def _scored(self, ids: Ids, state: Any, *, carried: bool) -> tuple[Floats, Any]:
+        out = np.zeros(len(ids))
+        for place in stretches(ids, self.vocabulary.start, CHUNK):
+            state = self.mixer.log_probs(ids[place], self.dense, out[place], state, carried=carried)
+        out[ids == self.vocabulary.start] = 0.0
+        return out, state
 
     def shares_along(self, ids: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
-        """The same along a sentence, in one pass of each block over it."""
+        """Columns and weights of every word of a sentence and its end, in one pass of each block over it."""
         rows = self.rows(ids)
-        return self.layout.names, rows.probs_TK[1:], self.mixer.weights(rows.features_TF[1:])
+        weights_TK = self.mixer.weights_along(ids, rows.features_TF)
+        return self.layout.names, self._with_delta(rows.probs_TK[1:]), weights_TK[1:]
+
+    # ---- states --------------------------------------------------------------------------------------------------
+
+    def start(self, count: int = 1) -> States:
+        """Windows that hold `<s>` alone, and nothing to remember."""
+        return self._renewed(count, self.vocabulary.start)
+
+    def state_after(self, windows_BC: Ids) -> States:
+        """The mixer taken through the windows word by word; without `<s>` it knows nothing before the first word."""
+        windows_BC = trimmed(windows_BC) if windows_BC.shape[1] else windows_BC
+        states = self._renewed(len(windows_BC), NOTHING)
+        if not self.mixer.state_size:
+            windows_BC = windows_BC[:, -states["words"].shape[1] :]
+        for words_B in windows_BC.T:
+            states = self._moved(states, words_B)
+        return states
+
+    def advance(self, states: States, words: Ids) -> tuple[States, Floats]:
+        """The states one word further, and the logarithm of its probability."""
+        probs_BK, weights_BK, after_BS = self._row_after(states, words)
+        with np.errstate(divide="ignore"):
+            log_probs = np.log((probs_BK * weights_BK).sum(axis=1))
+        log_probs[words >= len(self.vocabulary)] = 0.0
+        return self._moved(states, words, after_BS), log_probs
+
+    def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
+        """Columns and weights for a word after each window; of the delta columns that of the word alone."""
+        probs_BK, weights_BK, _ = self._row_after(self.state_after(windows_BC), words_B)
+        return self.layout.names, probs_BK, weights_BK
+
+    def shares_after(self, window_1C: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
+        """The same for several words after one window; the mixer, and a model that is a column, are asked once."""
+        if not self.layout.deltas and any(isinstance(block, ModelBlock) for block in self.dense.values()):
+            columns_JK, weights_K = self.columns_after(window_1C)
+            return self.layout.names, columns_JK[words_B], np.repeat(weights_K[None, :], len(words_B), axis=0)
+        states = np.repeat(self.state_after(window_1C), len(words_B))
+        probs_BK, weights_BK, _ = self._row_after(states, words_B)
+        return self.layout.names, probs_BK, weights_BK
+
+    def columns_after(self, window_1C: Ids) -> tuple[Floats, Floats]:
+        """D after one window, the delta columns joined into one: what they alone would predict; and lambda."""
+        states = self.state_after(window_1C)
+        parts, weights_1K = self._columns_and_weights(states)
+        columns, weights_K = [columns_1JK[0] for columns_1JK in parts], weights_1K[0]
+        if self.layout.deltas:
+            own_J = weights_K[self.layout.dense :]
+            mass = own_J.sum()
+            columns.append((own_J / (mass if mass > 0 else 1.0))[:, None])
+            weights_K = np.append(weights_K[: self.layout.dense], mass)
+        return np.concatenate(columns, axis=1), weights_K
+
+    def distributions(self, states: States) -> AnyFloats:
+        """D times lambda, the whole product."""
+        out_BJ = np.zeros((len(states), len(self.vocabulary)))
+        for begin in range(0, len(states), WINDOWS):
+            parts, weights_BK = self._columns_and_weights(states[begin : begin + WINDOWS])
+            some_BJ = out_BJ[begin : begin + WINDOWS]
+            if self.layout.deltas:
+                some_BJ += weights_BK[:, self.layout.dense :]
+            for columns_BJK, span in zip(parts, self.layout.spans.values(), strict=True):
+                some_BJ += np.einsum("bjk,bk->bj", columns_BJK, weights_BK[:, span.columns])
+        return out_BJ
+
+    def _columns_and_weights(self, states: States) -> tuple[list[Floats], Floats]:
+        """The dense columns of each block, and the weights of all columns."""
+        found = [block.after(trimmed(states["words"])) for block in self.dense.values()]
+        features_BF = np.concatenate([np.zeros((len(states), 0)), *(features for _, features in found)], axis=1)
+        log_weights_BK, _ = self.mixer.log_weights(*self._seen_by_mixer(states, features_BF))
+        return [columns for columns, _ in found], np.exp(log_weights_BK)
+
+    def _row_after(self, states: States, words_B: Ids) -> tuple[Floats, Floats, State]:
+        """The row of D for a word after each state, its weights, and what the mixer remembers afterwards."""
+        windows_BC = trimmed(states["words"])
+        found = (rows_after(block, windows_BC, words_B) for block in self.dense.values())
+        rows = Rows.joined([Rows.empty(len(states)), *found])
+        weights_BK, after_BS = self.mixer.weights_of(words_B, *self._seen_by_mixer(states, rows.features_TF))
+        return self._with_delta(rows.probs_TK), weights_BK, after_BS
+
+    def _with_delta(self, probs_BD: Floats) -> Floats:
+        """A word's own delta column gives it 1."""
+        return np.concatenate((probs_BD, np.ones((len(probs_BD), 1))), axis=1) if self.layout.deltas else probs_BD
+
+    def _seen_by_mixer(self, states: States, features_BF: Floats) -> tuple[Ids, Floats, State]:
+        """Contexts, features and memory; what is before a window is `<s>` to a mixer."""
+        contexts_BC = np.minimum(states["words"], self.vocabulary.start)
+        memory = states["state"] if self.mixer.state_size else np.zeros((len(states), 0), np.float32)
+        return contexts_BC[:, contexts_BC.shape[1] - self.mixer.words :], features_BF, memory
+
+    def _moved(self, states: States, words_B: Ids, after_BS: State | None = None) -> States:
+        """The states one word further: `<s>` begins a sentence, NOTHING an empty context, and neither is predicted."""
+        moved = states.copy()
+        moved["words"] = np.concatenate((states["words"][:, 1:], words_B[:, None]), axis=1)
+        begins = words_B >= len(self.vocabulary)
+        if self.mixer.state_size:
+            steps = ~begins & (states["words"][:, -1] != NOTHING)
+            if after_BS is not None:
+                moved["state"][steps] = after_BS[steps]
+            elif steps.any():
+                moved["state"][steps] = self._remembered(states[steps])
+            moved["state"][words_B == NOTHING if self.mixer.carries else begins] = 0.0
+        if self._keeps_lines:
+            begins = words_B == NOTHING
+        places: Ints = np.flatnonzero(begins)
+        moved["words"][places] = NOTHING
+        moved["words"][places, -1] = words_B[places]
+        return moved
+
+    def _remembered(self, states: States) -> State:
+        """What the mixer remembers after the last word of each window."""
+        windows_BC, any_B = trimmed(states["words"]), np.zeros(len(states), dtype=np.uint32)
+        found = [rows_after(block, windows_BC, any_B).features_TF for block in self.dense.values() if block.features]
+        features_BF = np.concatenate([np.zeros((len(states), 0)), *found], axis=1)
+        return self.mixer.next_state(*self._seen_by_mixer(states, features_BF))
+
+    def _renewed(self, count: int, word: int) -> States:
+        states = np.zeros(count, dtype=self._dtype)
+        states["words"] = NOTHING
+        states["words"][:, -1] = word
+        return states
+
+    # ---- on disk -------------------------------------------------------------------------------------------------
+
+    def parts(self) -> Parts:
+        """All blocks, each in a folder of its own, the mixer and the vocabulary."""
+        own = self.mixer.parts()
+        arrays, texts = dict(own.arrays), {**self.vocabulary.files(), **own.texts}
+        blocks: dict[str, Any] = {}
+        for name, block in self.blocks.items():
+            if not FILE_NAME.fullmatch(name):
+                raise ConfigError(
+                    f"A block called {name!r} cannot be saved. Use letters, digits, dots and dashes in its name."
+                )
+            inner = block.parts().within(f"{COLUMNS}/{name}/")
+            blocks[name] = {"kind": block.kind, **inner.settings}
+            arrays |= inner.arrays
+            texts |= inner.texts
+        mixer = {"kind": self.mixer.kind, **own.settings}
+        about = {"kind": "mixture", "blocks": blocks, "mixer": mixer, **self.vocabulary.fingerprints()}
+        return Parts(about, arrays, texts)
+
+    @classmethod
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
+        """The mixture that a folder keeps; blocks and mixer of kinds that are not installed are named."""
+        if stored.about.get("kind") == NEURAL:
+            stored = replace(stored, about=_of_this_version(stored))
+        named = stored.part("blocks")
+        blocks: dict[str, Block] = {}
+        for name in named.about:
+            own = named.part(name, inside=f"{COLUMNS}/{name}/")
+            blocks[name] = own.member(BLOCKS).from_parts(own, vocabulary)
+        mixer = stored.part("mixer")
+        made: Mixer = mixer.member(MIXERS).from_parts(mixer, ColumnLayout(blocks))
+        return stored.checked(lambda: cls(vocabulary, blocks, made))
+
+
+def _of_this_version(stored: Folder) -> dict[str, Any]:
+    """What an earlier version said of a mixture whose mixer is a net, as this one says it."""
+    delta = stored.about.get("delta")
+    if not isinstance(delta, bool):
+        raise stored.damaged("delta must be true or false")
+    blocks = {**stored.part("blocks").about, **({DELTA: {"kind": DELTA}} if delta else {})}
+    mixer = {"kind": "net", "net": stored.about.get("net"), "trained_on": stored.about.get("trained_on", "")}
+    return {**stored.about, "blocks": blocks, "mixer": mixer}
 
 
 def stretches(ids: Ids, start: int, length: int) -> Iterator[slice]:

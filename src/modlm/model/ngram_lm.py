@@ -25,6 +25,7 @@ from modlm.model.compiled import Compiled, compile_estimates
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.smoothing import SMOOTHERS, Estimates, estimate
+from modlm.store.folder import Folder, Parts
 from modlm.text.encoding import encode_sentences
 from modlm.text.vocabulary import Vocabulary
 
@@ -68,7 +69,6 @@ class NgramLM(LanguageModel):
         self.notes = notes
         """What the user should know about the estimates, such as replaced discounts."""
         self.context_length = compiled.order - 1
-        self._path: str | None = None
 
     @property
     def counts(self) -> Counts | None:
@@ -81,6 +81,19 @@ class NgramLM(LanguageModel):
     def order(self) -> int:
         """The highest order."""
         return self.compiled.order
+
+    def parts(self) -> Parts:
+        """See `model.ngram_parts`."""
+        from modlm.model.ngram_parts import parts_of
+
+        return parts_of(self)
+
+    @classmethod
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> NgramLM:
+        """The model that a folder keeps."""
+        from modlm.model.ngram_parts import ngram_model
+
+        return ngram_model(stored, vocabulary)
 
     def described(self) -> dict[str, Any]:
         """Order, n-grams, and how they were estimated as far as that is known."""
@@ -305,10 +318,10 @@ class NgramLM(LanguageModel):
         return states
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._path is not None:
+        if self.folder is not None:
             from modlm.model.folder import load
 
-            return load, (self._path,)
+            return load, (self.folder,)
         return _rebuild, (self.vocabulary, self.compiled, self.counts, self.settings, self.notes)
 
 

@@ -119,6 +119,3 @@ class Lstm(Body):
             values_TBX, (state_SBH[:1], state_SBH[1:]), weights, True, 1, 0.0, False, False, False
         )
         return hidden_TBH, torch.cat([last, cell])
-
-
-BODIES: dict[str, type[Body]] = {"feedforward": FeedForward, "rnn": Rnn, "gru": Gru, "lstm": Lstm}

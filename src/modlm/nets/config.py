@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from modlm.errors import ConfigError, nearest
+from modlm.families import BODIES
 
-BODIES = ("feedforward", "rnn", "gru", "lstm")
 INPUTS = ("counts", "word")
 NORMALISATIONS = ("centred", "whitened", "raw")
 CONTEXTS = ("sentence", "document")
@@ -54,7 +54,7 @@ class NetConfig:
     """`document` carries the recurrent state over to the next sentence."""
 
     def __post_init__(self) -> None:
-        one_of("net.body", self.body, BODIES)
+        one_of("net.body", self.body, tuple(BODIES))
         one_of("net.features", self.features, NORMALISATIONS)
         one_of("net.context", self.context, CONTEXTS)
         for name in self.inputs:

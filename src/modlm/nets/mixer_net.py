@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from modlm.errors import ConfigError
-from modlm.nets.bodies import BODIES
+from modlm.families import BODIES
 from modlm.nets.config import NetConfig
 from modlm.nets.dropout import Dropout
 from modlm.nets.features import FeatureScaling

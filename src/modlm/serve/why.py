@@ -89,7 +89,7 @@ def blocks_of(model: LanguageModel, columns: list[Record], window_1C: Ids, word:
         elif isinstance(block, ModelBlock) and isinstance(block.model, LanguageModel) and depth < DEEPEST:
             record["inside"] = _inside(block.model, model.vocabulary, window_1C, word, depth)
         records.append(record)
-    rest = columns[len(layout) :]
+    rest = columns[layout.dense :]
     return records + ([_block(DELTA, DELTA, rest)] if rest else [])
 
 

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from modlm.arrays import in_parallel
-from modlm.errors import ModelFolderError
+from modlm.errors import ConfigError, ModelFolderError
+from modlm.families import Family
 from modlm.files import new_folder, sha256
 from modlm.store.manifest import (
     FILE_NAME,
@@ -36,8 +37,25 @@ from modlm.store.manifest import (
 )
 from modlm.store.npy import AnyArray, dtype_of, open_npy, write_npy
 
+T = TypeVar("T")
 ARRAY = ".npy"
+COLUMNS = "columns"
 LARGEST = 2**63 - 1
+DEEPEST = 16  # models inside models
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A model, block or mixer as data: settings, arrays and texts, as they stand in a folder."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, AnyArray] = field(default_factory=dict)
+    texts: Mapping[str, str | bytes] = field(default_factory=dict)
+
+    def within(self, place: str) -> Parts:
+        """The same with its files in a folder inside."""
+        arrays = {place + name: array for name, array in self.arrays.items()}
+        return Parts(self.settings, arrays, {place + name: text for name, text in self.texts.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +80,8 @@ class Folder:
         about = self.about.get(name)
         if not isinstance(about, dict):
             raise self.damaged(f"{name} is not a list of settings")
+        if (self.inside + inside).count(f"{COLUMNS}/") > DEEPEST:
+            raise self.damaged(f"models stand inside models more than {DEEPEST} deep")
         return replace(self, about=about, inside=self.inside + inside)
 
     # ---- files ---------------------------------------------------------------------------------------------------
@@ -133,6 +153,23 @@ class Folder:
         if not isinstance(value, str) or value not in (known := tuple(known)):
             raise self.damaged(f"{name} is {shown(value)}, which this version does not know: {', '.join(known)}")
         return value
+
+    def member(self, family: Family, name: str = "kind") -> Any:
+        """The class of a family that a setting names."""
+        value = self.about.get(name)
+        if isinstance(value, str) and value in family:
+            return family[value]
+        raise self.damaged(
+            f"{name} is {shown(value)}, which this version does not know; if it is a {family.what} of another package, "
+            f"install that"
+        )
+
+    def checked(self, make: Callable[[], T], errors: tuple[type[Exception], ...] = (ConfigError,)) -> T:
+        """What `make` makes of the settings; what it raises says that the folder is damaged."""
+        try:
+            return make()
+        except errors as error:
+            raise self.damaged(str(error)) from error
 
     def damaged(self, reason: str) -> ModelFolderError:
         """The error for a folder that contradicts itself."""

@@ -1,4 +1,4 @@
-"""`.npy` files: written in one pass with their sha256, grown piece by piece, and mapped without trusting them.
+"""`.npy` files: written in one pass with their sha256, grown piece by piece, and mapped, to be filled or untrusted.
 
 Only plain little-endian numbers in C order, with the header that numpy itself writes. A file is opened by saying what
 it must hold; its header is compared, never interpreted, so no file can make us read more or other than asked for.
@@ -7,8 +7,8 @@ it must hold; its header is compared, never interpreted, so no file can make us 
 from __future__ import annotations
 
 import hashlib
+import math
 import mmap
-import os
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from modlm.files import sha256
+from modlm.files import sha256, take_room
 from modlm.store.manifest import Record
 
 AnyArray = NDArray[Any]
@@ -121,11 +121,9 @@ def open_npy(path: Path, *, dtype: DTypeLike, shape: tuple[int, ...], mode: Lite
 
 def new_npy(path: Path, *, dtype: DTypeLike, shape: tuple[int, ...]) -> AnyArray:
     """An array of zeros in a new file, mapped to be written to; its room on the disk is taken at once."""
-    with path.open("wb") as stream:
-        size = stream.write(header(np.dtype(dtype), shape)) + np.dtype(dtype).itemsize * int(np.prod(shape))
-        stream.truncate(size)
-        if hasattr(os, "posix_fallocate"):  # or a full disk would end the process when the map is written to
-            os.posix_fallocate(stream.fileno(), 0, size)
+    kind = np.dtype(dtype)
+    with path.open("w+b") as stream:  # where the system's call for room is made of others, those read, too
+        take_room(stream, stream.write(header(kind, shape)) + kind.itemsize * math.prod(shape))
     return open_npy(path, dtype=dtype, shape=shape, mode="r+")
 
 

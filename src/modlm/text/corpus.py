@@ -6,6 +6,7 @@ line is a sentence without words, `<s> </s>`, as it is for KenLM.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -130,6 +131,11 @@ class Corpus:
             found += len(places)
         starts[found:] = len(self.ids)
         return starts
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The sha256 of the ids."""
+        return hashlib.sha256(np.ascontiguousarray(self.ids).data).hexdigest()
 
     def __getitem__(self, sentences: slice) -> Corpus:
         first, after, step = sentences.indices(self.sentences)

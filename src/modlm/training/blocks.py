@@ -11,8 +11,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
-from modlm.blocks.block import Block
+from modlm.blocks import CONSTANT_BLOCKS, DeltaBlock, NgramBlock
+from modlm.blocks.block import DELTA, Block
 from modlm.blocks.held_out import HeldOutColumns
 from modlm.blocks.model import ModelBlock
 from modlm.counts.counting import count_text
@@ -25,6 +25,7 @@ from modlm.store.manifest import is_folder
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.config import ColumnsConfig, RunConfig, usual_columns
+from modlm.training.leaks import check_block, check_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,41 +53,63 @@ def columns_of(config: RunConfig) -> dict[str, ColumnsConfig]:
 def count_columns(config: RunConfig, corpus: Corpus) -> dict[str, CountColumns]:
     """The count blocks of a run, in the order of their columns; `corpus` is the training text.
 
-    Blocks of the training text that differ in nothing but their smoothing are counted once.
+    Blocks of the training text that differ in their smoothing alone are counted once.
     """
     counted: dict[Hashable, Counts] = {}
-    return {name: _columns(columns, corpus, counted) for name, columns in columns_of(config).items()}
+    return {name: _columns(name, own, corpus, counted) for name, own in columns_of(config).items()}
 
 
-def dense_blocks(config: RunConfig, vocabulary: Vocabulary, columns: Mapping[str, CountColumns]) -> dict[str, Block]:
-    """All dense columns of the model: count blocks, then the constant ones."""
+def blocks_of(config: RunConfig, vocabulary: Vocabulary, columns: Mapping[str, CountColumns]) -> dict[str, Block]:
+    """All columns of the model: count blocks, then the constant ones, then the deltas if it has any."""
     blocks: dict[str, Block] = {name: column.block for name, column in columns.items()}
     for name, constant in CONSTANT_BLOCKS.items():
         if name in config.extra:
             blocks[name] = constant(vocabulary)
-    return blocks
+    return blocks if config.kind == "interpolated" else {**blocks, DELTA: DeltaBlock(vocabulary)}
 
 
-def _columns(config: ColumnsConfig, corpus: Corpus, counted: dict[Hashable, Counts]) -> CountColumns:
-    if config.model:
-        return CountColumns(_model_block(config.model, corpus.vocabulary))
-    smoother = SMOOTHERS[config.smoothing]()
+def _columns(name: str, config: ColumnsConfig, corpus: Corpus, counted: dict[Hashable, Counts]) -> CountColumns:
     if not config.held_out:
-        return CountColumns(NgramBlock(estimate(smoother, _other_counts(config, corpus.vocabulary))))
+        block = _other_block(name, config, corpus)
+        check_block(name, block, corpus)
+        return CountColumns(block)
     own = corpus.source(config.source) if config.source else corpus
-    key = (config.order, config.edge, config.source, config.text)
+    key = (config.order, config.edge, config.positions, config.source, config.text)
     if key not in counted:
-        others = [Corpus.from_text(list(map(Path, config.text)), corpus.vocabulary)] if config.text else []
-        counted[key] = count_text(Corpus.joined([own, *others]), order=config.order, edge=config.edge)
+        others = [_other_text(name, config, corpus)] if config.text else []
+        counted[key] = _count(config, Corpus.joined([own, *others]))
     begin = sum(corpus.sources[: config.source - 1]) if config.source else 0
-    positions = (int(corpus.starts[begin]), int(corpus.starts[begin + own.sentences]))
-    return CountColumns(NgramBlock(estimate(smoother, counted[key])), counted[key], positions)
+    places = (int(corpus.starts[begin]), int(corpus.starts[begin + own.sentences]))
+    return CountColumns(_smoothed(config, counted[key]), counted[key], places)
+
+
+def _other_block(name: str, config: ColumnsConfig, corpus: Corpus) -> Block:
+    """A block that does not come from the training text."""
+    if config.model:
+        return _model_block(config.model, corpus.vocabulary)
+    if config.text:
+        return _smoothed(config, _count(config, _other_text(name, config, corpus)))
+    return _smoothed(config, _other_counts(config, corpus.vocabulary))
+
+
+def _smoothed(config: ColumnsConfig, counts: Counts) -> NgramBlock:
+    return NgramBlock(estimate(SMOOTHERS[config.smoothing](), counts))
+
+
+def _count(config: ColumnsConfig, corpus: Corpus) -> Counts:
+    return count_text(corpus, order=config.order, edge=config.edge, positions=config.positions or None)
+
+
+def _other_text(name: str, config: ColumnsConfig, corpus: Corpus) -> Corpus:
+    """The texts that the settings name, as one."""
+    texts = [Corpus.from_text(Path(path), corpus.vocabulary) for path in config.text]
+    for text in texts:
+        check_text(name, text, corpus)
+    return Corpus.joined(texts)
 
 
 def _other_counts(config: ColumnsConfig, vocabulary: Vocabulary) -> Counts:
-    """Counts of other texts, of a counts folder or of a count file, over our vocabulary."""
-    if config.text:
-        return count_text(list(map(Path, config.text)), vocabulary=vocabulary, order=config.order, edge=config.edge)
+    """Those of a counts folder or of a count file, over our vocabulary."""
     path = Path(config.counts)
     if not path.exists():
         raise InputError("there is no such counts folder or count file. Check columns.counts.", path=path)

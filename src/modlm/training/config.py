@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from modlm.counts.counts import EDGES
+from modlm.counts.skip import check_positions
 from modlm.errors import ConfigError
 from modlm.nets.config import BlockDropoutConfig, NetConfig, one_of
 from modlm.smoothing import SMOOTHERS
@@ -14,6 +15,7 @@ OPTIMISERS = ("adam", "adamw", "sgd")
 SCHEDULES = ("constant", "plateau", "cosine")
 EXTRA = ("uniform", "unknown")
 PRODUCTS = ("float32", "bfloat16")
+ORDER = 5  # of n-grams whose order nobody set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +30,13 @@ class ColumnsConfig:
     """A folder of counts or a count file instead of a text."""
     model: str = ""
     """A model folder or ARPA file that serves as one column."""
-    order: int = 5
+    order: int = ORDER
+    """Words in the longest n-gram; with positions, one more than there are of these."""
+    positions: tuple[int, ...] = ()
+    """Skip n-grams: the context words to look at, farthest first; 1 is the previous word."""
     smoothing: str = "modified-kneser-ney"
     edge: str = "once"
+    """With positions always `repeat`: there is `<s>` as far back as they reach."""
 
     def __post_init__(self) -> None:
         one_of("columns.smoothing", self.smoothing, tuple(SMOOTHERS))
@@ -43,6 +49,25 @@ class ColumnsConfig:
             raise ConfigError(f"columns.source counts the run's texts from 1, but is {self.source}.")
         if self.order < 1:
             raise ConfigError(f"columns.order must be at least 1, but is {self.order}.")
+        if self.positions:
+            self._take_positions()
+
+    def _take_positions(self) -> None:
+        """Check the positions, and let order and edge be what they make them."""
+        if self.counts or self.model:
+            raise ConfigError(
+                "columns.positions tells how to count a text, but counts or a model are given. Leave it out."
+            )
+        try:
+            order = len(check_positions(self.positions)) + 1
+        except ConfigError as error:
+            raise ConfigError(f"columns.positions: {error}") from None
+        if self.order not in (order, ORDER):
+            raise ConfigError(
+                f"columns.order is {self.order}, but {len(self.positions)} positions make it {order}. Leave it out."
+            )
+        object.__setattr__(self, "order", order)
+        object.__setattr__(self, "edge", "repeat")
 
     @property
     def held_out(self) -> bool:

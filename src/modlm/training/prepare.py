@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +14,10 @@ from modlm.nets.mixer_net import MixerNet
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.batches import Batches, BatchSource, DenseRows, Streams
-from modlm.training.blocks import dense_blocks
+from modlm.training.blocks import blocks_of, columns_of
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes
+from modlm.training.leaks import warn_of_leaks
 from modlm.training.shared_texts import SharedTexts, shared_texts, sums_over_machines
 from modlm.training.text_rows import TextRows
 from modlm.training.trainer import Texts
@@ -44,18 +44,21 @@ class Prepared:
         return self.texts.corpora["train"].vocabulary
 
     def blocks(self, config: RunConfig) -> dict[str, Block]:
-        """All dense columns, from all counts, as the model keeps them."""
-        return dense_blocks(config, self.vocabulary, self.texts.columns())
+        """All columns, from all counts, as the model keeps them."""
+        return blocks_of(config, self.vocabulary, self.texts.columns())
 
     def fingerprints(self) -> dict[str, str]:
         """What the texts and the vocabulary are, so that a run is not taken up with others."""
         prints = self.vocabulary.fingerprints()
-        return prints | {name: _sha256(corpus) for name, corpus in self.texts.corpora.items()}
+        return prints | {name: corpus.fingerprint for name, corpus in self.texts.corpora.items()}
 
 
 def prepare(config: RunConfig, processes: Processes) -> Prepared:
     """Read, count and make rows, once on each machine; all processes call this together."""
     texts = shared_texts(config, processes, train_batches)
+    if processes.leads:
+        as_they_are = [name for name, columns in columns_of(config).items() if not columns.held_out]
+        warn_of_leaks(as_they_are, texts.rows, texts.vocab_size)
     net = make_net(config, texts, processes)
     block_dropout = BlockDropout(config.block_dropout, dense_spans(config, texts.rows["train"]), delta=net.delta)
     return Prepared(texts, net.to(processes.device), block_dropout)
@@ -133,7 +136,3 @@ def dense_rows(config: RunConfig, prepared: Prepared, text: str) -> DenseRows:
 def _sentence(corpus: Corpus, number: int) -> str:
     ids = corpus.ids[corpus.starts[number] + 1 : corpus.starts[number + 1] - 1]
     return " ".join(corpus.vocabulary.decode(ids))
-
-
-def _sha256(corpus: Corpus) -> str:
-    return hashlib.sha256(np.ascontiguousarray(corpus.ids).view(np.uint8).data).hexdigest()

@@ -13,7 +13,8 @@ import torch
 from modlm.arrays import threads
 from modlm.errors import ModlmError
 from modlm.model.folder import save
-from modlm.nets.neural_mixture import NeuralMixture
+from modlm.model.mixture import Mixture
+from modlm.nets.net_mixer import NetMixer
 from modlm.training.checkpoint import Checkpoint, CheckpointWriter, shared_checkpoint
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes, join
@@ -31,6 +32,7 @@ from modlm.training.run_folder import (
     run_record,
 )
 from modlm.training.standing import Rules
+from modlm.training.thread_choice import ThreadChoice
 from modlm.training.trainer import Trainer
 
 
@@ -84,8 +86,10 @@ def _train(
             trainer.tensorboard.close()
         result = _result(trainer, prepared, reason)
         if processes.leads:
-            model = NeuralMixture(prepared.vocabulary, prepared.blocks(config), prepared.net.cpu())
-            save(model, folder / MODEL, card=card(result, config, prepared.fingerprints()), overwrite=True)
+            prints, blocks = prepared.fingerprints(), prepared.blocks(config)
+            mixer = NetMixer(prepared.net.cpu(), trained_on=prints["train"])
+            model = Mixture(prepared.vocabulary, blocks, mixer)
+            save(model, folder / MODEL, card=card(result, config, prints), overwrite=True)
             result.write()
         processes.part()
         return result
@@ -104,6 +108,7 @@ def _trainer(
     rules = Rules(config, texts.train.words)
     live = Live(rules, leads=processes.leads)
     trainer = Trainer(rules, prepared.net, prepared.block_dropout, texts, folder, writer, processes, live)
+    trainer.threads = ThreadChoice.left_open(processes)
     if checkpoint is not None:
         trainer.take_up(checkpoint)
     return trainer

@@ -13,7 +13,7 @@ from typing import Any
 
 from modlm.errors import ConfigError, OutputError
 from modlm.files import new_file, only_writer, output_error
-from modlm.training.config import RunConfig
+from modlm.training.config import ColumnsConfig, RunConfig
 from modlm.training.config_file import to_toml
 from modlm.training.journal import Line
 
@@ -118,8 +118,7 @@ def check_same_run(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: 
 
 def check_settings(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:
     """The part of it that needs no texts; settings that were not there yet when the run began had their defaults."""
-    usual = run_record(RunConfig(text=(), valid=""))["config"]
-    old, new = (json.loads(json.dumps(usual | table)) for table in (found["config"], wanted["config"]))
+    old, new = (json.loads(json.dumps(_with_defaults(run["config"]))) for run in (found, wanted))
     changed = sorted(name for name in {*old, *new} - FREE if old.get(name) != new.get(name))
     if changed:
         told = "; ".join(f"{name} was {old.get(name)!r} and is now {new.get(name)!r}" for name in changed)
@@ -127,6 +126,13 @@ def check_settings(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: 
             f"The run in {folder} began with other settings: {told}. Leave them as they were, or begin a new run in "
             f"another folder."
         )
+
+
+def _with_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by their path, and the defaults of those that are missing, in every block of columns too."""
+    blocks = {name.split(".")[1] for name in settings if name.startswith("columns.")}
+    usual = RunConfig(text=(), valid="", columns={name: ColumnsConfig() for name in blocks})
+    return {**_flat(dataclasses.asdict(usual)), **settings}
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

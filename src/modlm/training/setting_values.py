@@ -1,7 +1,7 @@
 """Values of settings, typed by the fields of the configuration: from TOML, from `--set a.b=c`, and back to TOML.
 
-A field is text, a whole number, a number, true or false, a list of texts, or a list of such lists. Whatever does not
-fit is answered with the name of the setting, the value found and what belongs there.
+A field is text, a whole number, a number, true or false, a list of texts or of whole numbers, or a list of lists of
+texts. Whatever does not fit is answered with the name of the setting, the value found and what belongs there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from modlm.errors import ConfigError
 
 TEXTS = tuple[str, ...]
+WHOLES = tuple[int, ...]
 GROUPS = tuple[tuple[str, ...], ...]
 RULES: dict[Any, str] = {
     str: 'text in quotes, such as "word"',
@@ -23,6 +24,7 @@ RULES: dict[Any, str] = {
     float: "a number",
     bool: "true or false",
     TEXTS: 'a list of texts, such as ["counts", "word"]',
+    WHOLES: "a list of whole numbers, such as [4, 3, 2]",
     GROUPS: 'a list of lists of texts, such as [["news"], ["web", "mail"]]',
 }
 
@@ -77,6 +79,12 @@ def _texts(value: object) -> TEXTS:
     return tuple(_text(item) for item in value)
 
 
+def _wholes(value: object) -> WHOLES:
+    if not isinstance(value, list | tuple):
+        raise TypeError
+    return tuple(_whole(item) for item in value)
+
+
 def _groups(value: object) -> GROUPS:
     if not isinstance(value, list | tuple) or any(isinstance(item, str) for item in value):
         raise TypeError
@@ -89,6 +97,7 @@ CHECKS: dict[Any, Callable[[object], Any]] = {
     float: _number,
     bool: _truth,
     TEXTS: _texts,
+    WHOLES: _wholes,
     GROUPS: _groups,
 }
 
@@ -106,6 +115,8 @@ def _plain(text: str, kind: Any) -> object:
         return _toml(text) if text[:1] in ("'", '"') else text
     if kind == TEXTS and not text.startswith("["):
         return _items(text, ",")
+    if kind == WHOLES and not text.startswith("["):
+        return _toml(f"[{text}]")
     if kind == GROUPS and not text.startswith("["):
         return [_items(group, ",") for group in _items(text, "/")]
     return _toml(text)

@@ -22,20 +22,20 @@ from modlm.blocks import NgramBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.counts import count_text
 from modlm.errors import ConfigError
-from modlm.integrations.hugging_face.adapted import Adapted, load_adapted
+from modlm.integrations.hugging_face.adapted import load_adapted
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading, distribution_features
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
 from modlm.integrations.hugging_face.processor import MixtureLogitsProcessor
 from modlm.mixers import StaticMixer
 from modlm.nets.config import NetConfig
 from modlm.nets.mixer_net import MixerNet
-from modlm.nets.neural_mixture import NeuralMixture
+from modlm.nets.net_mixer import NetMixer
 from modlm.smoothing import SMOOTHERS, estimate
 from small_tokenizers import SENTENCES
 
 ORDER = 3
 WEIGHTS = (0.4, 0.1, 0.2, 0.3)
-Made = Callable[..., Adapted]
+Made = Callable[..., Mixture]
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +64,11 @@ def static(blocks: Callable[..., dict[str, Block]]) -> Made:
 
 @pytest.fixture(scope="module")
 def learned(blocks: Callable[..., dict[str, Block]]) -> Made:
-    def made(**reading: Any) -> NeuralMixture:
+    def made(**reading: Any) -> Mixture:
         own = blocks("modified-kneser-ney", **reading)
         layout, config = ColumnLayout(own), NetConfig(body="feedforward", hidden=8, inputs=("counts",))
         net = MixerNet(config, vocab_size=304, features=layout.features, dense=len(layout), delta=False, seed=3)
-        return NeuralMixture(own["lm"].vocabulary, own, net)  # type: ignore[attr-defined]
+        return Mixture(own["lm"].vocabulary, own, NetMixer(net))  # type: ignore[attr-defined]
 
     return made
 

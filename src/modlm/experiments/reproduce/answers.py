@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,7 +11,8 @@ from typing import Any
 
 from modlm.errors import ConfigError
 from modlm.experiments.reproduce.entries import Claim, Recipe, Row
-from modlm.experiments.reproduce.workshop import Workshop
+from modlm.experiments.reproduce.results import Results
+from modlm.experiments.reproduce.workshop import Found, Workshop
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,7 @@ class Answer:
     row: Row
     paper: float | None
     ours: float | None
+    """The mean over seeds, if the run was done from several."""
     source: str
     why_not: str
     """Why the paper has no number."""
@@ -28,6 +31,30 @@ class Answer:
     corpus: str
     """The title of the corpus that was tested on."""
     digits: int
+    sd: float | None = None
+    """The standard deviation over seeds, of a sample; None for one seed, and for a quotient."""
+    seeds: int = 0
+    """How many results the mean is over."""
+    shipped: float | None = None
+    """Where ours was made here by a rerun: the number that came with the recipes."""
+    found: tuple[Found, ...] = ()
+    """The results that ours comes from."""
+
+    @property
+    def made(self) -> str | None:
+        """here, if every result that it comes from was made here, or shipped."""
+        places = {each.made for each in self.found}
+        return ("shipped" if "shipped" in places else "here") if places else None
+
+    @property
+    def date(self) -> str | None:
+        """The last day on which one of its results was made; None if none was recorded."""
+        return max((str(each.result.made.get("date", "")) for each in self.found), default="") or None
+
+    @property
+    def machine(self) -> str | None:
+        """What its results were made on."""
+        return "; ".join(dict.fromkeys(str(each.result.made.get("machine", "")) for each in self.found)) or None
 
     @property
     def difference(self) -> float | None:
@@ -52,11 +79,17 @@ class Answer:
             "corpus": self.corpus,
             "paper": self.paper,
             "ours": self.ours,
+            "sd": self.sd,
+            "seeds": self.seeds,
+            "shipped": self.shipped,
             "difference": self.difference,
             "stand_ins": self.stand_ins,
             "run": self.row.run,
             "measure": self.row.measure,
             "source": self.source,
+            "made": self.made,
+            "date": self.date,
+            "machine": self.machine,
         }
 
 
@@ -67,27 +100,44 @@ def answers(recipe: Recipe, shop: Workshop) -> list[Answer]:
 
 def _answer(recipe: Recipe, row: Row, shop: Workshop) -> Answer:
     number = shop.book.numbers[recipe.name, row.corpus, row.row]
-    paper, ours = number.value, _measured(row, shop)
-    if row.over:
-        below = next(other for other in recipe.rows if (other.row, other.corpus) == (row.over, row.corpus))
+    paper, values = number.value, _measured(row, shop.results, shop)
+    below = _below(recipe, row)
+    if below is not None:
         paper = _quotient(paper, shop.book.numbers[recipe.name, below.corpus, below.row].value)
-        ours = _quotient(ours, _measured(below, shop))
+    runs = dict.fromkeys((row.run, *([below.run] if below else [])))
     corpora, stand_ins = shop.book.corpora, shop.corpora.stand_ins(row.run)
     return Answer(
         row=row,
         paper=paper,
-        ours=ours,
+        ours=_mean(row, below, shop.results, shop),
         source=number.source,
         why_not=number.why_not,
         stand_ins={corpora[role].title: corpora[name].title for role, name in stand_ins.items()},
         corpus=shop.corpora.used(row.corpus).title,
         digits=recipe.digits if row.digits < 0 else row.digits,
+        sd=statistics.stdev(values) if len(values) > 1 and below is None else None,
+        seeds=len(values),
+        shipped=_mean(row, below, shop.beside, shop) if shop.rerun else None,
+        found=tuple(each for run in runs for each in shop.found(run)),
     )
 
 
-def _measured(row: Row, shop: Workshop) -> float | None:
-    result = shop.results.find(shop.book.runs[row.run])
-    return None if result is None else result.measure(row.measure)
+def _below(recipe: Recipe, row: Row) -> Row | None:
+    """The row by whose number this one's is divided."""
+    return next((other for other in recipe.rows if (other.row, other.corpus) == (row.over, row.corpus)), None)
+
+
+def _mean(row: Row, below: Row | None, results: Results, shop: Workshop) -> float | None:
+    """The number of a row: the mean over seeds, or the quotient of two."""
+    values = _measured(row, results, shop)
+    mean = statistics.fmean(values) if values else None
+    return mean if below is None else _quotient(mean, _mean(below, None, results, shop))
+
+
+def _measured(row: Row, results: Results, shop: Workshop) -> list[float]:
+    """The number from every seed that there is a result of."""
+    found = (result.measure(row.measure) for result in results.of_seeds(shop.book.runs[row.run]).values())
+    return [value for value in found if value is not None]
 
 
 def _quotient(over: float | None, under: float | None) -> float | None:

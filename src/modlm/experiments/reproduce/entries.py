@@ -99,6 +99,22 @@ class RunEntry:
         if needed and not getattr(self, needed):
             raise ConfigError(f"runs: {self.name} is of kind {self.kind}, which needs {needed}.")
 
+    @property
+    def seed(self) -> int:
+        """What the nets begin with."""
+        return int(self.settings.get("seed", 1))
+
+    @property
+    def label(self) -> str:
+        """The name, and the seed if it is not the first."""
+        return self.name if self.seed == 1 else f"{self.name}, seed {self.seed}"
+
+    def with_seed(self, seed: int) -> RunEntry:
+        """The same from another seed; the first is the run as it is, and what trains nothing has no other."""
+        if seed == 1 or self.kind != "train":
+            return self
+        return dataclasses.replace(self, settings=merged(self.settings, {"seed": seed}))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:

@@ -9,6 +9,7 @@ from pathlib import Path
 from modlm.experiments.reproduce.answers import Answer, answers, holds
 from modlm.experiments.reproduce.entries import Recipe
 from modlm.experiments.reproduce.figures import draw
+from modlm.experiments.reproduce.results import RunResult, days
 from modlm.experiments.reproduce.workshop import Workshop
 from modlm.files import new_file
 
@@ -18,11 +19,15 @@ MISSING = "–"
 WIDTH = 120
 HEAD = (
     "Every table and figure of [Neubig and Dyer (2016)](https://aclanthology.org/D16-1124/), the paper's numbers and "
-    "ours, at scale `{scale}`. Written by `{command}` from the results in `recipes/neubig2016/results`; the paper's "
-    "numbers are in `published.toml` beside them. `modlm reproduce NAME` runs what a table or figure lacks. Test "
-    "perplexity is that of the model with the best validation likelihood; the test text chose nothing. Where something "
-    "stands for a corpus of the paper, our number is of other text than the paper's, and no difference is given."
+    "ours, at scale `{scale}`. Written by `{command}` from {source}; the paper's numbers are in "
+    "`recipes/neubig2016/published.toml`. `modlm reproduce NAME` runs what a table or figure lacks, with `--rerun` all "
+    "that it needs. Test perplexity is that of the model with the best validation likelihood; the test text chose "
+    "nothing. Where nets were trained from several seeds, ours is the mean ± the standard deviation of a sample, and "
+    "claims are checked on the mean. Where something stands for a corpus of the paper, our number is of other text "
+    "than the paper's, and no difference is given."
 )
+SHIPPED = "the results in `recipes/neubig2016/results`, which ship with modlm"
+RERUN = "results made anew; those that ship with modlm are in the column *shipped*"
 
 
 def write_page(shop: Workshop, folder: Path, *, command: str) -> Path:
@@ -54,7 +59,7 @@ def _head(shop: Workshop, command: str) -> list[str]:
         for entry in corpora.values()
         if entry.name not in {other.stand_in for other in corpora.values()}
     ]
-    about = HEAD.format(scale=shop.book.scale, command=command)
+    about = HEAD.format(scale=shop.book.scale, command=command, source=RERUN if shop.rerun else SHIPPED)
     lines = textwrap.wrap(about, WIDTH, break_long_words=False, break_on_hyphens=False)
     table = ["| corpus of the paper | what it is | here |", "|---|---|---|", *told]
     return ["# The paper, reproduced", "", *lines, "", *table, ""]
@@ -71,7 +76,7 @@ def _section(recipe: Recipe, shop: Workshop, folder: Path) -> list[str]:
     if recipe.figure and any(answer.ours is not None for answer in rows):
         path = write_figure(recipe, shop, folder)
         parts += [f"![{recipe.title}]({path.relative_to(folder).as_posix()})", ""]
-    parts += markdown(rows)
+    parts += markdown(rows, rerun=shop.rerun)
     if recipe.claims:
         parts += ["", "| must show | does it |", "|---|---|"]
         parts += [f"| {claim.says} | {VERDICTS[holds(claim, rows)]} |" for claim in recipe.claims]
@@ -80,21 +85,31 @@ def _section(recipe: Recipe, shop: Workshop, folder: Path) -> list[str]:
     return [*parts, ""]
 
 
-def markdown(rows: Sequence[Answer]) -> list[str]:
+def markdown(rows: Sequence[Answer], *, rerun: bool) -> list[str]:
     """The table as Markdown."""
-    lines = ["| | data | paper | ours | difference |", "|---|---|--:|--:|--:|"]
-    return lines + [f"| {' | '.join(cells(answer))} |" for answer in rows]
+    names = columns(rerun=rerun)
+    lines = [f"| {' | '.join(names)} |".replace("|  |", "| |"), "|---|---" + "|--:" * (len(names) - 2) + "|"]
+    return lines + [f"| {' | '.join(cells(answer, rerun=rerun))} |" for answer in rows]
 
 
-def cells(answer: Answer) -> list[str]:
-    """Label, data, the paper's number, ours, and how much ours is above it."""
+def columns(*, rerun: bool) -> list[str]:
+    """The names of the cells."""
+    return ["", "data", "paper", "ours", "difference", *(["shipped"] if rerun else [])]
+
+
+def cells(answer: Answer, *, rerun: bool) -> list[str]:
+    """Label, data, the paper's number, ours, how much ours is above it, and for a rerun what came with the recipes."""
     change = answer.difference
+    ours = number(answer.ours, answer.digits)
+    if answer.sd is not None:
+        ours += f" ± {number(answer.sd, answer.digits)} ({answer.seeds} seeds)"
     return [
         answer.row.label,
         answer.data,
         number(answer.paper, answer.digits),
-        number(answer.ours, answer.digits),
+        ours,
         MISSING if change is None else f"{100 * change:+.1f} %".replace("-", "−"),
+        *([number(answer.shipped, answer.digits)] if rerun else []),
     ]
 
 
@@ -107,20 +122,26 @@ def _runs(shop: Workshop) -> list[str]:
     """What was run, how long it took, and on what."""
     lines = ["## The runs", "", "| run | corpora | validation | test | words | minutes | configurations tried |"]
     lines += ["|---|---|--:|--:|--:|--:|--:|"]
-    total, machines = 0.0, dict[str, None]()
-    for run in shop.book.runs.values():
-        result = shop.results.find(run)
-        if result is None or run.kind not in ("train", "static", "ngram"):
-            continue
-        seconds = float(result.training.get("seconds", result.made.get("seconds", 0.0)))
-        total += seconds
-        machines[str(result.made.get("machine", ""))] = None
-        words = result.training.get("words")
+    found = [each for name in shop.book.runs for each in shop.found(name)]
+    found = [each for each in found if each.run.kind in ("train", "static", "ngram")]
+    for each in found:
+        run, result, words = each.run, each.result, each.result.training.get("words")
         shown = [number(result.valid, 2), number(result.test, 2), f"{words:,}" if words else MISSING]
         names = " + ".join(shop.corpora.names(run.name))
-        lines.append(f"| {run.name} | {names} | {' | '.join(shown)} | {seconds / 60:.1f} | {run.tried} |")
-    missing = shop.needs(shop.book.runs)
-    lines += ["", f"{total / 3600:.1f} hours in all, on {'; '.join(filter(None, machines)) or 'no machine yet'}."]
-    if missing:
-        lines += ["", f"Not run yet: {', '.join(need.run.name for need in missing)}."]
+        lines.append(f"| {run.label} | {names} | {' | '.join(shown)} | {_seconds(result) / 60:.1f} | {run.tried} |")
+    hours = sum(_seconds(each.result) for each in found) / 3600
+    lines += ["", f"{hours:.1f} hours in all, on {_machines([each.result for each in found]) or 'no machine yet'}."]
+    if missing := shop.needs(shop.book.runs):
+        lines += ["", f"Not run yet: {', '.join(need.run.label for need in missing)}."]
     return lines
+
+
+def _seconds(result: RunResult) -> float:
+    return float(result.training.get("seconds", result.made.get("seconds", 0.0)))
+
+
+def _machines(results: Sequence[RunResult]) -> str:
+    """Every machine, with the days."""
+    machines = dict.fromkeys(str(result.made.get("machine", "")) for result in results)
+    own = {name: [result for result in results if result.made.get("machine") == name] for name in machines if name}
+    return "; ".join(f"{name} ({days(found) or 'days not recorded'})" for name, found in own.items())

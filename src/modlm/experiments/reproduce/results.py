@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import glob
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,10 @@ from modlm.experiments.reproduce.entries import RunEntry
 from modlm.files import new_file
 from modlm.training.config_file import Table, find_table, merged
 
+SEED = "#seed"  # in the name of a file, before the number
 DIGITS = 7  # significant digits of numbers in a journal that is kept
-LIMITS = (
-    "minutes",
-    "epochs",
-    "patience",
-    "least_epochs",
-    "checkpoint_seconds",
-)  # of a schedule; a run may go on with others
+# Of a schedule; a run may go on with others.
+LIMITS = ("minutes", "epochs", "patience", "least_epochs", "checkpoint_seconds")
 JOURNAL_KEYS = (
     *("words", "epoch", "learning_rate", "train_perplexity", "valid_perplexity", "test_perplexity"),
     *("valid_dense_mass", "test_dense_mass", "best"),
@@ -54,7 +51,7 @@ class RunResult:
     """Of a trained run: words, epochs, seconds, why it ended, parameters."""
     journal: list[dict[str, Any]] = field(default_factory=list)
     made: dict[str, Any] = field(default_factory=dict)
-    """Machine, versions, seconds."""
+    """Machine, versions, seconds, and the day (`date`), which the oldest results do not have."""
 
     def measure(self, name: str) -> float | None:
         """A number by the name that a row gives it; None if the run has no such number."""
@@ -72,20 +69,29 @@ class Results:
 
     def __init__(self, folder: Path, corpora: Corpora) -> None:
         self.folder, self.corpora = folder, corpora
-        self._digests: dict[tuple[str, bool], str] = {}
+        self._digests: dict[tuple[str, int, bool], str] = {}
 
     def path(self, run: RunEntry) -> Path:
         """The file of a run's result; its name says which corpora it drew on."""
         return self.folder / f"{self.mark(run)}.json"
 
     def mark(self, run: RunEntry) -> str:
-        """The run and its corpora, as a file name."""
-        return f"{run.name}@{'+'.join(self.corpora.names(run.name))}"
+        """The run, its corpora and its seed if that is not the first, as a file name."""
+        seed = "" if run.seed == 1 else f"{SEED}{run.seed}"
+        return f"{run.name}@{'+'.join(self.corpora.names(run.name))}{seed}"
 
     def find(self, run: RunEntry) -> RunResult | None:
         """The result of a run; None if there is none or if it is of other settings."""
         found = self.read(run)
         return found if found is not None and found.digest == self.digest(run) else None
+
+    def of_seeds(self, run: RunEntry) -> dict[int, RunResult]:
+        """The results of a run from every seed that was tried, by seed."""
+        paths = self.folder.glob(f"{glob.escape(self.mark(run) + SEED)}*.json")
+        numbers = [path.stem.rpartition(SEED)[2] for path in paths]
+        seeds = (1, *sorted(int(number) for number in numbers if number.isdigit()))
+        found = {seed: self.find(run.with_seed(seed)) for seed in seeds}
+        return {seed: result for seed, result in found.items() if result is not None}
 
     def read(self, run: RunEntry) -> RunResult | None:
         """The result of a run, also one of earlier settings."""
@@ -108,7 +114,7 @@ class Results:
 
     def digest(self, run: RunEntry, *, limits: bool = True) -> str:
         """Of everything that a run is asked to do; without limits, of what it must have begun with to go on."""
-        key = (run.name, limits)
+        key = (run.name, run.seed, limits)
         if key not in self._digests:
             asked = json.dumps(self._asked(run, limits), sort_keys=True)
             self._digests[key] = hashlib.sha256(asked.encode()).hexdigest()[:16]
@@ -145,6 +151,15 @@ class Results:
                 found[name] = texts[name]
                 names += texts[name].of
         return [found[name] for name in sorted(found)]
+
+
+def days(results: Iterable[RunResult]) -> str:
+    """The first and the last day on which results were made; "" if no day was recorded."""
+    dates = {str(result.made.get("date", "")) for result in results}
+    if not (known := sorted(dates - {""})):
+        return ""
+    span = " to ".join(dict.fromkeys((known[0], known[-1])))
+    return f"{span} and days not recorded" if "" in dates else span
 
 
 def short_journal(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:

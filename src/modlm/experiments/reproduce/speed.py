@@ -11,11 +11,13 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from modlm.blocks.block import ColumnLayout
 from modlm.blocks.ngram import NgramBlock
 from modlm.model.language_model import LanguageModel
+from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import heuristic_mixture
 from modlm.text.corpus import Corpus
-from modlm.training.blocks import CountColumns, count_columns, dense_blocks
+from modlm.training.blocks import CountColumns, blocks_of, count_columns
 from modlm.training.config import RunConfig
 from modlm.training.config_file import find_table, merged, run_config
 
@@ -59,14 +61,15 @@ def contestants(train: Corpus) -> dict[str, LanguageModel]:
 def untrained(config: RunConfig, train: Corpus, columns: Mapping[str, CountColumns]) -> LanguageModel:
     """The model of a run before its first step: its speed does not depend on what it has learnt."""
     from modlm.nets.mixer_net import MixerNet
-    from modlm.nets.neural_mixture import NeuralMixture
+    from modlm.nets.net_mixer import NetMixer
 
-    blocks = dense_blocks(config, train.vocabulary, {} if config.kind == "neural" else columns)
+    blocks = blocks_of(config, train.vocabulary, {} if config.kind == "neural" else columns)
+    layout = ColumnLayout(blocks)
     net = MixerNet(
         config.net,
         vocab_size=len(train.vocabulary),
-        features=sum(len(block.features) for block in blocks.values()),
-        dense=sum(len(block.columns) for block in blocks.values()),
-        delta=config.kind != "interpolated",
+        features=layout.features,
+        dense=layout.dense,
+        delta=layout.deltas > 0,
     )
-    return NeuralMixture(train.vocabulary, blocks, net)
+    return Mixture(train.vocabulary, blocks, NetMixer(net))

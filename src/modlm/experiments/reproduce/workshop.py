@@ -1,7 +1,8 @@
 """Where runs are done: found again, taken up or begun, one at a time; their numbers go to the results.
 
-The folder of runs has `texts/`, with texts and vocabularies made for runs, and for each scale the run folders of
-`modlm train`, such as `here/ptb-hybrid@ptb-1f0c5a77`: run, corpora, and a mark of the settings it began with.
+The folder of runs has `texts/`, with texts and vocabularies made for runs, for each scale the run folders of
+`modlm train`, such as `here/ptb-hybrid@ptb-1f0c5a77` (run, corpora, and a mark of the settings it began with), and in
+`results/` the results of all that was made here; those that ship are in the folder of the recipes.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import platform
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from modlm import __version__
 from modlm.errors import ConfigError, require
-from modlm.experiments.reproduce.book import Book
+from modlm.experiments.reproduce.book import RESULTS, Book
 from modlm.experiments.reproduce.corpora import Corpora
 from modlm.experiments.reproduce.entries import RunEntry
 from modlm.experiments.reproduce.results import Results, RunResult, rounded, short_journal
@@ -44,34 +46,87 @@ class Need:
     minutes: float
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A result that there is."""
+
+    run: RunEntry
+    """With its seed."""
+    result: RunResult
+    made: str
+    """`here`, if it is in the folder of runs too; `shipped`, if it is with the recipes only."""
+
+
 class Workshop:
-    """The runs of a book: what is there, what is missing, and the doing of it."""
+    """The runs of a book: what is there, what is missing, and the doing of it.
 
-    def __init__(self, book: Book, runs: Path, corpora: Corpora, *, device: str = "auto") -> None:
+    The results that count are those beside the recipes, or with `rerun` only those made here. A new one is kept with
+    the latter, and without `rerun` beside the recipes too. Trained runs are done from seeds 1 to `seeds`.
+    """
+
+    def __init__(
+        self,
+        book: Book,
+        runs: Path,
+        corpora: Corpora,
+        *,
+        device: str = "auto",
+        rerun: bool = False,
+        seeds: int = 1,
+        today: Callable[[], date] = date.today,
+    ) -> None:
         self.book, self.runs, self.corpora, self.device = book, runs, corpora, device
-        self.results = Results(book.results, corpora)
+        self.rerun, self.seeds, self.today = rerun, seeds, today
+        self.beside, self.own = Results(book.results, corpora), Results(runs / RESULTS / book.scale, corpora)
+        self.results = self.own if rerun else self.beside
+        self.just_made = set[str]()
 
-    # ---- what is missing --------------------------------------------------------------------------------------------
+    def again(self) -> Workshop:
+        """The same with `rerun`."""
+        return Workshop(
+            self.book, self.runs, self.corpora, device=self.device, rerun=True, seeds=self.seeds, today=self.today
+        )
+
+    # ---- what is there, and what is missing -------------------------------------------------------------------------
+
+    def found(self, name: str) -> list[Found]:
+        """The results of a run, from every seed that was tried."""
+        results = self.results.of_seeds(self.book.runs[name])
+        runs = {seed: self.book.runs[name].with_seed(seed) for seed in results}
+        return [Found(runs[seed], result, self._made(runs[seed], result)) for seed, result in results.items()]
+
+    def _made(self, run: RunEntry, result: RunResult) -> str:
+        return "here" if self.own.read(run) == result else "shipped"
 
     def needs(self, names: Iterable[str]) -> list[Need]:
         """What must be run for these runs to have results, in order; members of mixtures must have their models."""
+        names = set(names)
         missing = {name for name in names if self.results.find(self.book.runs[name]) is None}
-        return [
-            Need(run, self._why(run), max(0.1, run.estimate - self.minutes_done(run)))
+        runs = [
+            run
             for run in self.book.in_order(missing)
             if self.results.find(run) is None or self._model_is_missing(run, missing)
         ]
+        for seed in range(2, self.seeds + 1):
+            again = [run.with_seed(seed) for name, run in self.book.runs.items() if name in names]
+            runs += [run for run in again if run.seed == seed and self.results.find(run) is None]
+        return [Need(run, self._why(run), max(0.1, run.estimate - self.minutes_done(run))) for run in runs]
 
     def _model_is_missing(self, run: RunEntry, missing: Iterable[str]) -> bool:
-        wanted = any(run.name in self.book.runs[name].members for name in missing)
-        return wanted and run.kind == "train" and not (self.folder(run) / "model").is_dir()
+        return any(run.name in self.book.runs[name].members for name in missing) and not self._has_model(run)
+
+    def _has_model(self, run: RunEntry) -> bool:
+        """Whether a trained model is there; others are made whenever they are needed."""
+        return run.kind != "train" or (self.folder(run) / "model").is_dir()
 
     def _why(self, run: RunEntry) -> str:
         if run.kind == "train" and (self.folder(run) / JOURNAL).is_file():
             return "goes on"
         if self.results.find(run) is not None:
             return "its model is not here"
-        return "missing" if self.results.read(run) is None else "its settings changed"
+        if self.results.read(run) is not None:
+            return "its settings changed"
+        return "not made here yet" if self.rerun else "missing"
 
     def ready(self, run: RunEntry) -> bool:
         """Whether everything that a run is made of is there."""
@@ -96,20 +151,29 @@ class Workshop:
     # ---- doing it ---------------------------------------------------------------------------------------------------
 
     def carry_out(self, run: RunEntry) -> RunResult:
-        """Do a run and keep its result; a trained one is taken up where it stands."""
+        """Do a run and keep its result; a trained one is taken up where it stands, and one that was done is kept."""
+        result = self.own.find(run) if self._has_model(run) else None
+        if result is None:
+            result = self._done(run)
+            self.own.write(run, result)
+            self.just_made.add(run.label)
+        if not self.rerun:
+            self.beside.write(run, result)
+        return result
+
+    def _done(self, run: RunEntry) -> RunResult:
         begun = time.perf_counter()
         numbers = DOING[run.kind](self, run)
-        result = RunResult(
+        made = {**machine(), "date": self.today().isoformat(), "seconds": round(time.perf_counter() - begun, 1)}
+        return RunResult(
             run=run.name,
             scale=self.book.scale,
             kind=run.kind,
             digest=self.results.digest(run),
             corpora={role: self.corpora.used(role).name for role in self.book.roles(run.name)},
-            made={**machine(), "seconds": round(time.perf_counter() - begun, 1)},
+            made=made,
             **numbers,
         )
-        self.results.write(run, result)
-        return result
 
     def config(self, run: RunEntry) -> RunConfig:
         """The configuration of a trained run: the preset, its changes, its texts, its further columns."""
@@ -140,7 +204,7 @@ class Workshop:
         from modlm.model.ngram_lm import NgramLM
 
         if run.kind == "train":
-            if not (self.folder(run) / "model").is_dir():
+            if not self._has_model(run):
                 self.carry_out(run)
             return load(self.folder(run))
         if run.kind != "ngram":
@@ -207,6 +271,7 @@ def _counted(shop: Workshop, run: RunEntry) -> dict[str, Any]:
 
 
 def _mixed(shop: Workshop, run: RunEntry) -> dict[str, Any]:
+    """Of trained members the models from seed 1 are taken, whatever other seeds there are results of."""
     from modlm.model.interpolation import interpolate
 
     models = {name: shop.model(shop.book.runs[name]) for name in run.members}

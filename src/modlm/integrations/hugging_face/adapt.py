@@ -24,7 +24,6 @@ from modlm.blocks.held_out import HeldOutColumns
 from modlm.counts import count_text
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError, choose
-from modlm.integrations.hugging_face.adapted import Adapted
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
 from modlm.integrations.hugging_face.mixer_training import (
@@ -40,7 +39,7 @@ from modlm.mixers import HeuristicMixer, StaticMixer, expectation_maximisation
 from modlm.model.mixture import Mixture
 from modlm.model.perplexity import Perplexity
 from modlm.nets.config import one_of
-from modlm.nets.neural_mixture import NeuralMixture
+from modlm.nets.net_mixer import NetMixer
 from modlm.smoothing import SMOOTHERS, Estimates, estimate
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import UNKNOWN
@@ -83,7 +82,7 @@ class AdaptConfig:
 class Result:
     """An adapted model and its numbers."""
 
-    model: Adapted
+    model: Mixture
     texts: dict[str, dict[str, Perplexity]]
     """Perplexities by text, then by what was mixed."""
     weights: dict[str, float]
@@ -152,10 +151,10 @@ def adapt(config: AdaptConfig, shop: Workshop | None = None) -> Result:
     shop.costs["peak_bytes"] = peak_memory()
     names = ColumnLayout(shop.blocks).names
     reported = [name for name in ("valid", "test") if name in rows]
-    model: Adapted = (
+    model: Mixture = (
         Mixture(shop.lm.vocabulary, shop.blocks, StaticMixer(weights_K))
         if config.mixer == "static"
-        else NeuralMixture(shop.lm.vocabulary, shop.blocks, trained.net)
+        else Mixture(shop.lm.vocabulary, shop.blocks, NetMixer(trained.net))
     )
     whole_2, _ = expectation_maximisation(lm_and_ngram(shop, tuned))
     logs = {name: log_likelihoods(shop, name, rows[name], weights_K, whole_2, trained) for name in reported}

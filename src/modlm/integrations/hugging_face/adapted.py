@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import torch
 
 from modlm.arrays import Floats, Ids
 from modlm.blocks import NgramBlock
@@ -16,13 +15,10 @@ from modlm.integrations.hugging_face.lm_block import CausalLmBlock
 from modlm.model.folder import load
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
-from modlm.nets.neural_mixture import NeuralMixture
 from modlm.text.tokens import TokenVocabulary
 
-Adapted: TypeAlias = Mixture | NeuralMixture
 
-
-def load_adapted(folder: str | os.PathLike[str], model: Any = None) -> Adapted:
+def load_adapted(folder: str | os.PathLike[str], model: Any = None) -> Mixture:
     """An adapted model from its folder; with a live `transformers` model it scores texts with that one.
 
     Without one, the model is loaded from where it lay when something asks for it.
@@ -35,17 +31,17 @@ def load_adapted(folder: str | os.PathLike[str], model: Any = None) -> Adapted:
     return adapted
 
 
-def as_adapted(model: LanguageModel) -> Adapted:
+def as_adapted(model: LanguageModel) -> Mixture:
     """The model, if it is a mixture with a causal language model whose lambda depends on features alone."""
-    if not isinstance(model, Mixture | NeuralMixture):
+    if not isinstance(model, Mixture):
         raise ConfigError(f"A {type(model).__name__} is no adapted model. Make one with `modlm adapt`.")
     lm_block(model)
-    if isinstance(model, NeuralMixture) and (model.recurrent or model.delta or "word" in model.net.config.inputs):
+    if model.mixer.state_size or model.mixer.words or model.layout.deltas:
         raise ConfigError("The net of an adapted model reads features alone. Make one with `modlm adapt`.")
     return model
 
 
-def lm_block(adapted: Adapted) -> tuple[str, CausalLmBlock]:
+def lm_block(adapted: Mixture) -> tuple[str, CausalLmBlock]:
     """The causal language model among the columns, with its name."""
     for name, block in adapted.blocks.items():
         if isinstance(block, CausalLmBlock):
@@ -53,19 +49,7 @@ def lm_block(adapted: Adapted) -> tuple[str, CausalLmBlock]:
     raise ConfigError("The mixture has no causal language model among its columns. Make one with `modlm adapt`.")
 
 
-@torch.inference_mode()
-def weights(adapted: Adapted, features_BF: Floats) -> Floats:
-    """lambda for each context, from the features of all blocks side by side."""
-    if isinstance(adapted, Mixture):
-        return adapted.mixer.weights(features_BF)
-    net = adapted.net
-    features = torch.from_numpy(features_BF).to(device=adapted.device, dtype=torch.float32)
-    hidden_1BH, _ = net.hidden(torch.zeros((1, len(features), 1), dtype=torch.int64), features[None])
-    found: Floats = net.log_weights(hidden_1BH[0]).double().exp().cpu().numpy()
-    return found
-
-
-def mixed(adapted: Adapted, windows_BC: Ids, probs_BJ: Floats, features_BF: Floats) -> Floats:
+def mixed(adapted: Mixture, windows_BC: Ids, probs_BJ: Floats, features_BF: Floats) -> Floats:
     """P of every token (B, J) by our ids: distributions of the model, given, with the count columns after windows."""
     parts: list[Floats] = []
     contexts: dict[str, Ids] = {}
@@ -79,7 +63,7 @@ def mixed(adapted: Adapted, windows_BC: Ids, probs_BJ: Floats, features_BF: Floa
         else:
             wholes[name], features = block.after(windows_BC)
             parts.append(features)
-    weights_BK = weights(adapted, np.concatenate(parts, axis=1))
+    weights_BK = adapted.mixer.weights(np.concatenate(parts, axis=1))
     out_BJ = np.zeros_like(probs_BJ)
     for name, span in adapted.layout.spans.items():
         block, own_BK = adapted.blocks[name], weights_BK[:, span.columns]

@@ -9,20 +9,21 @@ from __future__ import annotations
 import hashlib
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import UNLIMITED, Parts, Rows
+from modlm.blocks.block import UNLIMITED, Rows
 from modlm.errors import ConfigError, InputError, VocabularyError
 from modlm.files import sha256
+from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
-    from modlm.store.folder import Folder
 
+SOURCE = ("path", "gguf", "sha256")
 WEIGHT_FILES = ("*.safetensors", "*.bin", "*.gguf")
 
 
@@ -45,6 +46,7 @@ class CausalLmBlock:
     ) -> None:
         """`source` says where the model lies: `path`, `gguf`, `start` and `sha256`; `lm` is it, if it is loaded."""
         self.vocabulary, self.reading, self.features, self.source = vocabulary, reading, features, source
+        self.reads_documents = reading.context == "document"
         self._lm = lm
 
     @classmethod
@@ -71,11 +73,6 @@ class CausalLmBlock:
             self.attach(CausalLm.load(path, gguf=gguf, start=self.source["start"]))
         assert self._lm is not None
         return self._lm
-
-    @property
-    def reads_documents(self) -> bool:
-        """Whether lines before are context."""
-        return self.reading.context == "document"
 
     def attach(self, lm: CausalLm) -> None:
         """Use this model from now on."""
@@ -110,25 +107,24 @@ class CausalLmBlock:
 
     def parts(self) -> Parts:
         """Where the model lies and how it reads."""
-        return Parts({**self.source, "reading": asdict(self.reading), "features": list(self.features)}, {}, {})
+        return Parts({**self.source, "reading": asdict(self.reading), "features": list(self.features)})
 
+    @classmethod
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
+        """The block that a folder speaks of."""
+        from modlm.integrations.hugging_face.causal_lm import Reading
 
-def opened(folder: Folder, vocabulary: Vocabulary) -> CausalLmBlock:
-    """The block that a folder speaks of."""
-    from modlm.integrations.hugging_face.causal_lm import Reading
-
-    features = folder.list_of("features", str)
-    if not features:
-        raise folder.damaged("its causal language model has no features")
-    source = {name: folder.about.get(name) for name in ("path", "gguf", "sha256")}
-    if not all(isinstance(value, str) for value in source.values()):
-        raise folder.damaged("it does not say where its causal language model lies")
-    try:
-        reading = Reading(**folder.part("reading").about)
-    except (TypeError, ConfigError) as error:
-        raise folder.damaged(f"how its causal language model reads is not clear ({error})") from error
-    source["start"] = folder.whole("start")
-    return CausalLmBlock(vocabulary, reading, tuple(features), source=source)
+        if not (features := tuple(stored.list_of("features", str))):
+            raise stored.damaged("the features of its causal language model must be a list of names")
+        reading, source = stored.part("reading").about, {name: stored.about.get(name) for name in SOURCE}
+        if not all(isinstance(value, str) for value in source.values()):
+            raise stored.damaged("it does not say where its causal language model lies")
+        return cls(
+            vocabulary,
+            stored.checked(lambda: Reading(**reading), (TypeError, ConfigError)),
+            features,
+            source={**source, "start": stored.whole("start")},
+        )
 
 
 def fingerprint(path: Path, gguf: str = "") -> str:

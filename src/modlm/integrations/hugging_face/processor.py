@@ -19,8 +19,9 @@ from torch import Tensor
 from modlm.arrays import Bools, Ids
 from modlm.blocks.block import NOTHING
 from modlm.errors import ConfigError, require
-from modlm.integrations.hugging_face.adapted import Adapted, as_adapted, lm_block, load_adapted, mixed
+from modlm.integrations.hugging_face.adapted import as_adapted, lm_block, load_adapted, mixed
 from modlm.integrations.hugging_face.causal_lm import distribution_features
+from modlm.model.mixture import Mixture
 from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import END
 
@@ -34,7 +35,7 @@ class MixtureLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transfor
     to 1 exactly. A mixture that reads hidden vectors needs the model, whose output layer it listens to.
     """
 
-    def __init__(self, adapted: Adapted, model: Any = None) -> None:
+    def __init__(self, adapted: Mixture, model: Any = None) -> None:
         self.adapted = as_adapted(adapted)
         _, self.block = lm_block(adapted)
         vocabulary = adapted.vocabulary
