@@ -116,27 +116,30 @@ def count(
     modlm count train.txt -o counts --held-out folds --folds 10 --continuation kn
     modlm ngram counts -o model
     """  # fmt: skip
-    from modlm.cli.tallying import Asked, Places, tally
+    from modlm.cli.counting import chosen_vocabulary
+    from modlm.cli.tallying import Places, check_alone, spark_settings, tally
+    from modlm.counts import CountOptions
+    from modlm.text.options import TextOptions
 
-    tally(
-        Asked(
-            texts=tuple(texts),
-            order=order,
-            edge=edge,
-            vocab=vocab,
-            tokenizer=tokenizer,
-            max_words=max_words,
-            min_count=min_count,
-            positions=several(positions, int, option="--positions", example="4,3,2"),
-            folds=folds,
-            counts_of_counts=counts_of_counts,
-            engine=engine,
-            master=master,
-            conf=tuple(conf or ()),
-            memory=memory,
-            temporary=temporary,
-            encoding_errors=encoding_errors,
-        ),
-        Places(output, continuation=continuation, held_out=held_out, force=force),
-        as_json=json,
+    places = Places(output, continuation=continuation, held_out=held_out, folds=folds, force=force)
+    places.check()
+    farther = several(positions, int, option="--positions", example="4,3,2") or None
+    counting = CountOptions.asked(
+        order=None if farther else order,
+        edge=edge,
+        positions=farther,
+        engine=engine or ("spark" if master or conf else None),
+        memory=memory,
+        temporary=temporary,
+        master=master,
+        conf=spark_settings(conf or (), master, engine),
     )
+    if farther:
+        check_alone(places, counts_of_counts=counts_of_counts)
+    reading = TextOptions(
+        vocabulary=chosen_vocabulary(vocab, tokenizer, limited=max_words is not None or min_count > 1),
+        max_words=max_words,
+        min_count=min_count,
+        encoding_errors=encoding_errors,
+    )
+    tally(texts, counting, reading, places, counts_of_counts=counts_of_counts, as_json=json)

@@ -29,8 +29,10 @@ def counted(training: Training) -> Counts:
         if kind in kinds:
             raise ConfigError(f"{kinds[kind][0]} is a model without counts, and one can train on {READABLE}.")
     ready = [*kinds.get("counts", []), *kinds.get("model", [])]
-    vocabulary = _vocabulary(training)
-    _check_vocabulary_options(training, counts_given=bool(ready) or "count file" in kinds)
+    limited = training.max_words is not None or training.min_count > 1
+    vocabulary = chosen_vocabulary(training.vocab, training.tokenizer, limited=limited)
+    if limited and (ready or "count file" in kinds):
+        raise ConfigError("--max-words and --min-count choose words of a text, but counts have their words already.")
     parts = [counts_at(path) for path in ready]
     order, edge = _order_and_edge(training, parts)
     if "count file" in kinds:
@@ -60,24 +62,20 @@ def _order_and_edge(training: Training, parts: list[Counts]) -> tuple[int | None
     return (parts[0].order, parts[0].edge) if parts else (training.order, training.edge or "once")
 
 
-def _vocabulary(training: Training) -> Vocabulary | None:
-    """The words or tokens that were given."""
+def chosen_vocabulary(vocab: Path | None, tokenizer: Path | None, *, limited: bool) -> Vocabulary | None:
+    """The words of --vocab or the tokens of --tokenizer, which leave --max-words and --min-count nothing to choose."""
     from modlm.text.tokens import TokenVocabulary
     from modlm.text.vocabulary import Vocabulary
 
-    if training.tokenizer is None:
-        return Vocabulary.from_file(training.vocab) if training.vocab else None
-    if training.vocab or training.max_words is not None or training.min_count > 1:
+    if (vocab or tokenizer) and limited:
         raise ConfigError(
-            "--tokenizer brings its own tokens. Leave out --vocab, --max-words and --min-count, which choose words."
+            "--vocab and --tokenizer say what to know. Leave out --max-words and --min-count, which choose words."
         )
-    return TokenVocabulary.from_tokenizer(training.tokenizer)
-
-
-def _check_vocabulary_options(training: Training, *, counts_given: bool) -> None:
-    limited = training.max_words is not None or training.min_count > 1
-    if counts_given and limited:
-        raise ConfigError("--max-words and --min-count choose words of a text, but counts have their words already.")
+    if tokenizer is not None:
+        if vocab:
+            raise ConfigError("--tokenizer brings its own tokens. Leave out --vocab.")
+        return TokenVocabulary.from_tokenizer(tokenizer)
+    return Vocabulary.from_file(vocab) if vocab else None
 
 
 def counts_at(path: Path) -> Counts:

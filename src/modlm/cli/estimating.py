@@ -93,9 +93,9 @@ def train(training: Training, targets: Targets, *, valid: Path | None, as_json: 
 def _check_settings(training: Training) -> None:
     """What would fail only after counting."""
     from modlm.blocks import CONSTANT_BLOCKS
-    from modlm.config import choose
     from modlm.counts import MAX_ORDER, bytes_of
     from modlm.counts.counts import check_edge
+    from modlm.errors import choose
     from modlm.model.pruning import check_thresholds
     from modlm.smoothing import SMOOTHERS
     from modlm.smoothing.smoother import given_discounts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,40 +17,11 @@ from modlm.errors import ConfigError, OutputError
 from modlm.files import new_folder
 
 if TYPE_CHECKING:
-    from modlm.counts.counts import Counts
+    from modlm.counts import CountOptions, Counts
     from modlm.counts.tally import Tally
-    from modlm.text.vocabulary import Vocabulary
+    from modlm.text.options import TextOptions
 
 LARGEST = 4  # counts that discounts are estimated from
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What to count and how; each field is the option of the same name."""
-
-    texts: tuple[str, ...]
-    order: int | None = None
-    edge: str = "once"
-    vocab: Path | None = None
-    tokenizer: Path | None = None
-    max_words: int | None = None
-    min_count: int = 1
-    positions: tuple[int, ...] = ()
-    folds: int = 10
-    counts_of_counts: bool = False
-    engine: str | None = None
-    master: str | None = None
-    conf: tuple[str, ...] = ()
-    memory: str | None = None
-    temporary: str | None = None
-    encoding_errors: str = "strict"
-
-    @property
-    def chosen_engine(self) -> str:
-        """The engine that was asked for, or the one that the other options mean."""
-        if self.engine is not None:
-            return self.engine
-        return "spark" if self.master or self.conf else "memory" if self.memory is None else "disk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +31,7 @@ class Places:
     counts: Path
     continuation: Path | None = None
     held_out: Path | None = None
+    folds: int = 10
     force: bool = False
 
     def check(self) -> None:
@@ -68,16 +41,38 @@ class Places:
                 raise OutputError(f"{path} already exists. Choose another name, or overwrite it with --force.")
 
 
-def tally(asked: Asked, places: Places, *, as_json: bool) -> None:
+def check_alone(places: Places, *, counts_of_counts: bool) -> None:
+    """Refuse what skip n-grams do not have."""
+    if places.continuation or places.held_out or counts_of_counts:
+        raise ConfigError("Skip n-grams (--positions) are counted alone, without continuation counts and folds.")
+
+
+def spark_settings(conf: Sequence[str], master: str | None, engine: str | None) -> dict[str, str]:
+    """What --conf says, where the engine is Spark."""
+    if engine not in (None, "spark") and (master or conf):
+        raise ConfigError(f"--master and --conf are for the engine spark, but --engine is {engine}.")
+    for setting in conf:
+        if "=" not in setting or not setting.startswith("spark."):
+            raise ConfigError(f"--conf takes a setting of Spark, spark.NAME=VALUE, not {setting!r}.")
+    return dict(setting.split("=", 1) for setting in conf)
+
+
+def tally(
+    texts: Sequence[str],
+    counting: CountOptions,
+    reading: TextOptions,
+    places: Places,
+    *,
+    counts_of_counts: bool,
+    as_json: bool,
+) -> None:
     """Count, save, and print what came out."""
     from modlm.counts import save_counts
 
-    places.check()
-    _check_settings(asked, places)
     begun = time.perf_counter()
-    with _counting(asked, _vocabulary(asked)) as found:
+    with _counting(texts, counting, reading) as found:
         counts = found.counts
-        report = describe(counts, asked)
+        report = describe(counts, counting.engine)
         save_counts(counts, places.counts, overwrite=places.force)
         wrote(places.counts)
         report |= {"output": str(places.counts), "bytes": folder_bytes(places.counts)}
@@ -86,74 +81,25 @@ def tally(asked: Asked, places: Places, *, as_json: bool) -> None:
             save_counts(found.continuation(), places.continuation, overwrite=places.force)
             wrote(places.continuation)
             report["continuation"] = str(places.continuation)
-        if asked.counts_of_counts:
+        if counts_of_counts:
             both = zip(("raw", "continuation"), found.counts_of_counts(LARGEST), strict=True)
             report["counts_of_counts"] = {name: [row.tolist() for row in rows] for name, rows in both}
         if places.held_out is not None:
-            report["folds"] = _save_folds(found, asked.folds, places.held_out, force=places.force)
+            report["folds"] = _save_folds(found, places.folds, places.held_out, force=places.force)
             report["held_out"] = str(places.held_out)
             wrote(places.held_out)
     report["seconds_in_all"] = round(time.perf_counter() - begun, 3)
     print_json(report) if as_json else print_summary(report)
 
 
-def _check_settings(asked: Asked, places: Places) -> None:
-    """What would fail only after counting, and options that mean nothing here."""
-    from modlm.counts import bytes_of
-    from modlm.counts.counts import check_edge
-
-    check_edge(asked.edge)
-    if asked.memory is not None:
-        bytes_of(asked.memory)
-    if asked.chosen_engine != "spark" and (asked.master or asked.conf):
-        raise ConfigError(f"--master and --conf are for the engine spark, but --engine is {asked.engine}.")
-    if asked.positions and (places.continuation or places.held_out or asked.counts_of_counts):
-        raise ConfigError("Skip n-grams (--positions) are counted alone, without continuation counts and folds.")
-    for setting in asked.conf:
-        if "=" not in setting or not setting.startswith("spark."):
-            raise ConfigError(f"--conf takes a setting of Spark, spark.NAME=VALUE, not {setting!r}.")
-
-
-def _vocabulary(asked: Asked) -> Vocabulary | None:
-    """The words or tokens that were given."""
-    from modlm.text.tokens import TokenVocabulary
-    from modlm.text.vocabulary import Vocabulary
-
-    if (asked.vocab or asked.tokenizer) and (asked.max_words is not None or asked.min_count > 1):
-        raise ConfigError(
-            "--vocab and --tokenizer say what to know. Leave out --max-words and --min-count, which choose words."
-        )
-    if asked.tokenizer is not None:
-        if asked.vocab:
-            raise ConfigError("--tokenizer brings its own tokens. Leave out --vocab.")
-        return TokenVocabulary.from_tokenizer(asked.tokenizer)
-    return Vocabulary.from_file(asked.vocab) if asked.vocab else None
-
-
-def _counting(asked: Asked, vocabulary: Vocabulary | None) -> AbstractContextManager[Tally]:
-    from modlm.counts import CountOptions, tally_text
+def _counting(texts: Sequence[str], counting: CountOptions, reading: TextOptions) -> AbstractContextManager[Tally]:
+    from modlm.counts import tally_text
     from modlm.counts.spark import spark_tally
-    from modlm.text.options import TextOptions
 
-    counting = CountOptions.asked(
-        order=None if asked.positions else asked.order,
-        edge=asked.edge,
-        positions=asked.positions or None,
-        engine=asked.chosen_engine,
-        memory=asked.memory,
-        temporary=asked.temporary,
-        master=asked.master,
-        conf=dict(setting.split("=", 1) for setting in asked.conf),
-    )
-    reading = TextOptions(
-        vocabulary=vocabulary,
-        max_words=asked.max_words,
-        min_count=asked.min_count,
-        encoding_errors=asked.encoding_errors,
-    )
-    if counting.engine == "spark" and asked.tokenizer is None:
-        return spark_tally(asked.texts, counting, reading)
-    return tally_text([Path(text) for text in asked.texts], counting, reading)
+    words = reading.vocabulary is None or reading.vocabulary.units == "words"
+    if counting.engine == "spark" and words:  # which reads places that are no files here
+        return spark_tally(texts, counting, reading)
+    return tally_text([Path(text) for text in texts], counting, reading)
 
 
 def _save_folds(found: Tally, folds: int, target: Path, *, force: bool) -> int:
@@ -167,12 +113,12 @@ def _save_folds(found: Tally, folds: int, target: Path, *, force: bool) -> int:
     return number
 
 
-def describe(counts: Counts, asked: Asked) -> dict[str, Any]:
+def describe(counts: Counts, engine: str) -> dict[str, Any]:
     """The numbers of counts that were just made."""
     levels = counts.trie.levels
     return {
         "order": counts.order,
-        "engine": asked.chosen_engine,
+        "engine": engine,
         "words": len(counts.vocabulary),
         "units": counts.vocabulary.units,
         "sentences": counts.sentences,

@@ -19,8 +19,7 @@ from modlm.arrays import Floats
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
 from modlm.blocks.block import Block
 from modlm.blocks.model import ModelBlock
-from modlm.config import choose
-from modlm.errors import ConfigError, InputError, VocabularyError
+from modlm.errors import ConfigError, InputError, VocabularyError, choose
 from modlm.mixers import StaticMixer, expectation_maximisation
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture

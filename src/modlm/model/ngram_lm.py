@@ -18,9 +18,8 @@ from numpy.typing import DTypeLike
 from modlm.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, threads
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
 from modlm.blocks.block import Block, ColumnLayout
-from modlm.config import choose
 from modlm.counts.counts import Counts
-from modlm.errors import ConfigError, InputError, ModlmError
+from modlm.errors import ConfigError, InputError, ModlmError, choose
 from modlm.mixers import HeuristicMixer
 from modlm.model.compiled import Compiled, compile_estimates
 from modlm.model.language_model import LanguageModel

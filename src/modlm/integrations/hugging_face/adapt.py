@@ -21,10 +21,9 @@ from modlm.arrays import Floats
 from modlm.blocks import NgramBlock, UniformBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.blocks.held_out import HeldOutColumns
-from modlm.config import choose
 from modlm.counts import count_text
 from modlm.counts.counts import Counts
-from modlm.errors import ConfigError, InputError
+from modlm.errors import ConfigError, InputError, choose
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
 from modlm.integrations.hugging_face.mixer_training import (
