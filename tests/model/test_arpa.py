@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modlm.errors import InputError
-from modlm.formats.arpa import ArpaOrder, ArpaTables, read_arpa
-from modlm.formats.arpa_writer import ArpaRows
+from modlm.formats import ArpaOrder, ArpaRows, ArpaTables, read_arpa
 from modlm.model.arpa import arpa_sections, from_arpa, normalisation_error, read_model, to_arpa
 from modlm.model.compiled import Compiled
 from modlm.model.ngram_lm import NgramLM
@@ -183,10 +182,10 @@ def test_any_model_scores_by_the_backoff_rule(
 def test_repeated_ngrams_and_missing_contexts_are_named(tmp_path: Path) -> None:
     twice = HOLES.replace("ngram 3=3", "ngram 3=4").replace("-0.1\tc a b", "-0.1\tc a b\n-0.3\ta b c")
     with pytest.raises(InputError, match="'a b c' is there twice"):
-        from_arpa(read_arpa(written(tmp_path, twice), check=False))
+        from_arpa(read_arpa(written(tmp_path, twice)))
     without = HOLES.replace("-0.1\tc a b", "-0.1\tb c c")
     with pytest.raises(InputError, match="'b c c' has no context: 'b c'"):
-        from_arpa(read_arpa(written(tmp_path, without), check=False))
+        from_arpa(read_arpa(written(tmp_path, without)))
     with pytest.raises(InputError, match="no context"):
         read_model(written(tmp_path, without))
 

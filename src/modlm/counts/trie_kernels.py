@@ -106,20 +106,6 @@ def count_left_extensions(counts: np.ndarray, suffix: Ids, low: int, high: int, 
 
 
 @kernel
-def subtract(nodes_TN: Ids, counts: np.ndarray) -> bool:
-    """Take one from the count of every n-gram of a walk; False when one is not there to be taken."""
-    for t in range(nodes_TN.shape[0]):
-        for n in range(nodes_TN.shape[1]):
-            node = nodes_TN[t, n]
-            if node == 0:
-                break
-            if counts[node] == 0:
-                return False
-            counts[node] -= 1
-    return True
-
-
-@kernel
 def count_of_counts(counts: np.ndarray, low: int, high: int, out: Ints) -> None:
     """Add to out[r] how many of the counts low..high-1 are r; out[-1] takes all larger ones."""
     last = len(out) - 1

@@ -17,9 +17,7 @@ from numpy.typing import DTypeLike
 from modlm.arrays import AnyFloats, Bools, Floats, Ids, even_ranges, in_parallel, threads
 from modlm.counts.trie import Trie
 from modlm.errors import InputError
-from modlm.formats.arpa import ArpaTables, read_arpa
-from modlm.formats.arpa_checks import check_ngrams
-from modlm.formats.arpa_writer import ArpaRows, ArpaSection, write_arpa
+from modlm.formats.arpa import ArpaRows, ArpaSection, ArpaTables, read_arpa, write_arpa
 from modlm.model.compiled import Compiled, Unpacked
 from modlm.model.ngram_lm import NgramLM
 from modlm.model.sentence_starts import PaddedStarts, log10, node_rows, only_starts, start_nodes
@@ -35,7 +33,7 @@ MAX_NODES = 1 << 32
 
 def read_model(path: str | Path) -> NgramLM:
     """The model of an ARPA file, plain or compressed; a warning when its probabilities do not sum to one."""
-    vocabulary, compiled = from_arpa(read_arpa(path, check=False))
+    vocabulary, compiled = from_arpa(read_arpa(path))
     error = normalisation_error(compiled)
     if error > PROPER:
         log.warning("%s: after some contexts the probabilities do not sum to 1 but are %.2g off", path, error)
@@ -121,12 +119,13 @@ def _place(tables: ArpaTables, sorts: list[tuple[Ids, Ids]], order: int, trie: T
         shorter = shorter_rows[:, None]
     low, high = trie.levels[order - 1], trie.levels[order]
     suffixes = np.empty(len(ngrams), np.uint32)
-    both: list[Callable[[], bool]] = [
+    both: list[Callable[[], int]] = [
         partial(place_followers, ngrams, rows, shorter, shorter_rows, low, high, trie.first),
         partial(find_suffixes, ngrams, by_suffix, shorter, shorter_rows, low, suffixes),
     ]
-    if not all(in_parallel(both, workers=workers)):
-        raise _fault(tables)
+    placed = in_parallel(both, workers=workers)[0]
+    if placed < len(rows):
+        raise _fault(tables, order, *rows[max(0, placed - 1) : placed + 1].tolist())
     trie.first[high] = trie.levels[order + 1]
     tasks = [
         partial(fill_followers, ngrams, rows, suffixes, high, low + a, low + b, trie.words, trie.first, trie.suffix)
@@ -136,13 +135,24 @@ def _place(tables: ArpaTables, sorts: list[tuple[Ids, Ids]], order: int, trie: T
     return rows
 
 
-def _fault(tables: ArpaTables) -> InputError:
-    """What is wrong with the n-grams; the reader's own check names the row."""
-    try:
-        check_ngrams(tables)
-    except InputError as error:
-        return error
-    raise AssertionError("an n-gram has no place in the trie, but the tables are sound")
+def _fault(tables: ArpaTables, order: int, *rows: int) -> InputError:
+    """Why the last of some sorted rows has no place: it is there twice, or its context is not there."""
+    table = tables.orders[order - 1]
+    ngram = table.ngrams[rows[-1]]
+    names = [*tables.vocabulary.words, "<s>"]
+    words = [names[word] for word in ngram.tolist()]
+    if len(rows) == 2 and np.array_equal(table.ngrams[rows[0]], ngram):
+        message = (
+            f"the {order}-gram {' '.join(words)!r} is there twice; it stands on line {table.line(rows[0])} already. "
+            "Keep one of the two rows, and correct the count."
+        )
+    else:
+        message = (
+            f"the {order}-gram {' '.join(words)!r} has no context: {' '.join(words[:-1])!r} is not among the "
+            f"{order - 1}-grams. Every n-gram's words but the last must be an n-gram too, since it carries the backoff "
+            "weight; a tool that prunes must keep it."
+        )
+    return InputError(message, path=tables.path, line=table.line(rows[-1]))
 
 
 def _start(compiled: Unpacked) -> int:

@@ -42,10 +42,10 @@ def compare(ngrams: Ids, row: int, begin: int, shorter: Ids, other: int) -> int:
 @kernel
 def place_followers(
     ngrams: Ids, rows: Ids, shorter: Ids, shorter_rows: Ids, low: int, begin: int, first: Ids
-) -> bool:  # fmt: skip
+) -> int:  # fmt: skip
     """Where the followers of each context begin; contexts are the sorted n-grams one word shorter, nodes from `low` on.
 
-    False when a row has no context, or stands there twice.
+    The number of rows placed: fewer than there are when the next one has no context, or stands there twice.
     """
     last = ngrams.shape[1] - 1
     i = 0
@@ -54,14 +54,14 @@ def place_followers(
         start = i
         while i < len(rows) and compare(ngrams, rows[i], 0, shorter, shorter_rows[context]) == 0:
             if i > start and ngrams[rows[i], last] == ngrams[rows[i - 1], last]:
-                return False
+                return i
             i += 1
-    return i == len(rows)
+    return i
 
 
 @kernel
-def find_suffixes(ngrams: Ids, rows: Ids, shorter: Ids, shorter_rows: Ids, low: int, out: Ids) -> bool:
-    """For each row, the node of its words but the first, 0 if there is none. Rows are sorted by these words. True."""
+def find_suffixes(ngrams: Ids, rows: Ids, shorter: Ids, shorter_rows: Ids, low: int, out: Ids) -> int:
+    """For each row, the node of its words but the first, 0 if there is none. Rows are sorted by these words."""
     other = 0
     for i in range(len(rows)):
         order = 1
@@ -71,7 +71,7 @@ def find_suffixes(ngrams: Ids, rows: Ids, shorter: Ids, shorter_rows: Ids, low: 
                 break
             other += 1
         out[rows[i]] = low + other if order == 0 else 0
-    return True
+    return len(rows)
 
 
 @kernel

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from modlm.arrays import AnyFloats, Floats, Ids
-from modlm.formats.arpa_writer import ArpaRows
+from modlm.formats.arpa import ArpaRows
 from modlm.model.compiled import Compiled, Unpacked
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from modlm.arrays import Floats, Ids
 from modlm.errors import EstimationError
-from modlm.formats.arpa_header import TOLERANCE
+from modlm.formats.arpa.header import TOLERANCE
 from modlm.formats.output import RowWriter, text_output
 from modlm.text.vocabulary import Vocabulary
 
