@@ -12,7 +12,7 @@ from tests.formats.arpa_samples import VALID, edited
 
 from modlm.errors import InputError
 from modlm.formats import read_arpa
-from modlm.model.arpa import from_arpa
+from modlm.model.ngram.arpa import from_arpa
 
 PACKED = gzip.compress(VALID.encode() * 500)
 

@@ -32,7 +32,7 @@ from tests.formats.nbest_samples import JSON_LINES, JSON_VARIANTS, KALDI_COLUMN,
 from modlm.errors import ModlmError
 from modlm.formats import read_arpa, read_counts
 from modlm.formats.nbest import read_nbest
-from modlm.model.arpa import from_arpa
+from modlm.model.ngram.arpa import from_arpa
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.config import RunConfig
 from modlm.training.config_file import read_config, to_toml

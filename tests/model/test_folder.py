@@ -18,10 +18,10 @@ from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError, ModelFolderError, ModlmError, OutputError
 from modlm.formats.npy import dtype_name
 from modlm.mixers import MIXERS, StaticMixer
-from modlm.model.compiled import leaf_type, node_type
 from modlm.model.folder import READERS
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
+from modlm.model.ngram.compiled import leaf_type, node_type
 from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import SMOOTHERS, estimate
 from small_texts import EDGES, TEXTS, counts_of, model_of

@@ -112,7 +112,7 @@ def describe_arpa(path: Path, verify: bool) -> About:
     from modlm.formats.lines import open_lines
 
     if verify:
-        from modlm.model.arpa import normalisation_error, read_model
+        from modlm.model.ngram.arpa import normalisation_error, read_model
 
         model = read_model(path)
         error = normalisation_error(model.compiled)

@@ -26,9 +26,9 @@ from modlm.errors import ConfigError, ModelFolderError, ModlmError
 from modlm.formats.folder import FILE_NAME, Folder, Verify, is_folder, open_folder, write_folder
 from modlm.formats.vocabulary_files import vocabulary_in
 from modlm.mixers import HeuristicMixer, Mixer, StaticMixer
-from modlm.model.compiled import Compiled, leaf_type, node_type
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
+from modlm.model.ngram.compiled import Compiled, leaf_type, node_type
 from modlm.model.ngram_lm import NgramLM, NgramSettings
 from modlm.smoothing import SMOOTHERS, Estimates
 from modlm.smoothing.smoother import given_discounts
@@ -171,7 +171,7 @@ def load(path: str | os.PathLike[str], *, verify: Verify = "fast", resident: boo
         return model
     if not place.exists():
         raise ModelFolderError(f"There is no model at {place}. Give a model folder or an ARPA file.")
-    from modlm.model.arpa import read_model
+    from modlm.model.ngram.arpa import read_model
 
     return read_model(place)
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 States = NDArray[Any]
 LONGEST = 512  # words that windows hold at most, whatever a model looks at
+BOUNDARIES_INSIDE = (
+    "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. Leave them out."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +129,7 @@ class LanguageModel(abc.ABC):
         """A sentence as ids with its boundaries."""
         ids = self.vocabulary.encode(sentence)
         if ((ids == END) | (ids == self.vocabulary.start)).any():
-            raise VocabularyError(
-                "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. "
-                "Leave them out."
-            )
+            raise VocabularyError(BOUNDARIES_INSIDE)
         return np.concatenate((np.array([self.vocabulary.start], np.uint32), ids, np.array([END], np.uint32)))
 
     def score(self, sentence: str | Sequence[str]) -> float:

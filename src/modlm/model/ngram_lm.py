@@ -22,9 +22,9 @@ from modlm.config import choose
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError, ModlmError
 from modlm.mixers import HeuristicMixer
-from modlm.model.compiled import Compiled, compile_estimates
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
+from modlm.model.ngram.compiled import Compiled, compile_estimates
 from modlm.smoothing import SMOOTHERS, Estimates, estimate
 from modlm.text.encoding import encode_sentences
 from modlm.text.vocabulary import Vocabulary
@@ -166,7 +166,7 @@ class NgramLM(LanguageModel):
 
     def _pruned(self) -> NgramLM:
         """Without the n-grams that its settings say are to be dropped; counts do not stay with a pruned model."""
-        from modlm.model.pruning import prune_by_count, prune_by_entropy
+        from modlm.model.ngram.pruning import prune_by_count, prune_by_entropy
 
         assert self.settings is not None and self.counts is not None
         compiled = self.compiled
@@ -178,7 +178,7 @@ class NgramLM(LanguageModel):
 
     def pruned(self, threshold: float) -> NgramLM:
         """A smaller model: without the n-grams whose loss raises perplexity by less than `threshold`, relatively."""
-        from modlm.model.pruning import prune_by_entropy
+        from modlm.model.ngram.pruning import prune_by_entropy
 
         settings = replace(self.settings, prune_entropy=threshold) if self.settings else None
         return NgramLM(self.vocabulary, prune_by_entropy(self.compiled, threshold), settings=settings, notes=self.notes)
@@ -229,26 +229,19 @@ class NgramLM(LanguageModel):
 
     def _columns(self, states: Ints, words_B: Ids) -> tuple[Floats, Floats]:
         if self.settings is not None and self.decomposable:
-            return self._decomposed(states, words_B, self.settings.extra)
+            from modlm.model.ngram.decomposition import decomposed
+
+            return decomposed(self.compiled, states, words_B, self.settings.extra)
         _, nodes, probs = self.compiled.advance(states, words_B)
         orders = np.searchsorted(self.compiled.levels, nodes, side="right") - 2
         weights_BN = np.eye(self.order)[np.clip(orders, 0, self.order - 1)]
         return weights_BN * probs[:, None], weights_BN
 
-    def _decomposed(self, states: Ints, words_B: Ids, extra: tuple[str, ...]) -> tuple[Floats, Floats]:
-        from modlm.model.decomposition import decomposed
-
-        constants_EJ = np.array([CONSTANT_BLOCKS[name].distribution(len(self.vocabulary)) for name in extra])
-        probs_BN, weights_BN, left_B = decomposed(self.compiled, states, words_B, constants_EJ.mean(axis=0))
-        probs_BK = np.concatenate((probs_BN, constants_EJ[:, words_B].T), axis=1)
-        rest_BE = np.repeat(left_B[:, None] / len(extra), len(extra), axis=1)
-        return probs_BK, np.concatenate((weights_BN, rest_BE), axis=1)
-
     # ---- queries -------------------------------------------------------------------------------------------------
 
     @cached_property
     def _sentence_scorer(self) -> Callable[[str], float]:
-        from modlm.model.sentence import SentenceScorer
+        from modlm.model.ngram.sentence_kernels import SentenceScorer
 
         return SentenceScorer(self.vocabulary, self.compiled)
 
@@ -310,14 +303,8 @@ class NgramLM(LanguageModel):
             from modlm.model.folder import load
 
             return load, (self._path,)
-        return _rebuild, (self.vocabulary, self.compiled, self.counts, self.settings, self.notes)
-
-
-def _rebuild(
-    vocabulary: Vocabulary, compiled: Compiled, counts: Counts | None, settings: NgramSettings | None,
-    notes: tuple[str, ...],
-) -> NgramLM:  # fmt: skip
-    return NgramLM(vocabulary, compiled, counts=counts, settings=settings, notes=notes)
+        again = partial(NgramLM, counts=self.counts, settings=self.settings, notes=self.notes)
+        return again, (self.vocabulary, self.compiled)
 
 
 def heuristic_mixture(estimates: Estimates, *, extra: Sequence[str] = ("uniform",)) -> Mixture:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from modlm.arrays import AnyFloats, Floats, Ids, Ints, inlined, intrinsic, kernel
 from modlm.counts.search_kernels import NOT_FOUND, ONE, comparison, lowest_bit, prefetch
-from modlm.model.compiled_kernels import Records
+from modlm.model.ngram.compiled_kernels import Records
 
 MULTIPLIER, HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 TWO, THREE, FOUR, EIGHT = np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(8)

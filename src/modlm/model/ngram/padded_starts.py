@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 from modlm.arrays import AnyFloats, Floats, Ids
+from modlm.counts.trie import Trie
 from modlm.formats.arpa import ArpaRows
-from modlm.model.compiled import Compiled, Unpacked
+from modlm.model.ngram.compiled import Compiled
 
 
 def log10(numbers: AnyFloats) -> Floats:
@@ -25,35 +26,24 @@ def log10(numbers: AnyFloats) -> Floats:
         return np.log10(np.asarray(numbers, dtype=np.float64))
 
 
-def node_rows(compiled: Compiled, order: int, low: int, high: int) -> Ids:
-    """The words of the nodes low..high-1, one row each."""
-    from modlm.model.arpa_kernels import ngram_rows
-
-    out = np.empty((max(0, high - low), order), np.uint32)
-    if high > low:
-        path = [low]
-        for _ in range(order - 1):
-            path.insert(0, int(np.searchsorted(compiled.trie.first[:-1], np.uint32(path[0]), side="right")) - 1)
-        ngram_rows(compiled.trie.words, compiled.trie.first, np.array(path, np.int64), high, out)
-    return out
-
-
-def start_nodes(compiled: Compiled) -> list[slice]:
-    """The nodes of the n-grams that begin with `<s>`, one slice for each order."""
-    low = 1 + compiled.vocab_size
-    slices, first = [slice(low, low + 1)], compiled.trie.first
-    for _ in range(2, compiled.trie.order + 1):
-        slices.append(slice(int(first[slices[-1].start]), int(first[slices[-1].stop])))
-    return slices
+def node_rows(trie: Trie, order: int, low: int, high: int) -> Ids:
+    """The words of the nodes low..high-1, all of one order, one row each: those of its context, then its own."""
+    if order == 1 or low == high:
+        return trie.words[low:high, None].repeat(order, axis=1)
+    above = trie.levels[order - 1]
+    first = trie.first[above : trie.levels[order] + 1]
+    begin, end = (np.searchsorted(first, np.array([low, high - 1], np.uint32), side="right") - 1).tolist()
+    contexts = node_rows(trie, order - 1, above + begin, above + end + 1)
+    ends: Ids = np.clip(first[begin : end + 2], low, high)
+    return np.column_stack((np.repeat(contexts, ends[1:] - ends[:-1], axis=0), trie.words[low:high]))
 
 
-def only_starts(compiled: Compiled | Unpacked) -> list[int]:
+def only_starts(trie: Trie) -> list[int]:
     """The nodes of `<s>`, `<s> <s>`, ... that are contexts; `<s>` has the largest id, so each is a last follower."""
-    trie, start = compiled.trie, compiled.vocab_size
-    nodes = [1 + start]
+    nodes = [1 + trie.vocab_size]
     while nodes[-1] < trie.contexts:
         after = int(trie.first[nodes[-1] + 1])
-        if after <= max(int(trie.first[nodes[-1]]), nodes[-1] + 1) or trie.words[after - 1] != start:
+        if after <= max(int(trie.first[nodes[-1]]), nodes[-1] + 1) or trie.words[after - 1] != trie.vocab_size:
             break
         nodes.append(after - 1)
     return [node for node in nodes if node < trie.contexts]
@@ -64,7 +54,7 @@ class PaddedStarts:
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled, self.order = compiled, compiled.trie.order
-        self.starts = only_starts(compiled)
+        self.starts = only_starts(compiled.trie)
         if compiled.start in self.starts:
             del self.starts[self.starts.index(compiled.start) + 1 :]
         self.padding = len(self.starts)
@@ -91,7 +81,7 @@ class PaddedStarts:
             low, high = int(trie.first[low]), int(trie.first[high])
             if depth == 0 and high > low and trie.words[high - 1] == self.compiled.vocab_size:
                 high -= 1
-        return node_rows(self.compiled, copies + length, low, high)[:, copies:]
+        return node_rows(trie, copies + length, low, high)[:, copies:]
 
     def _pad(self, copies: int, length: int) -> Ids:
         return np.full((length, copies), self.compiled.vocab_size, np.uint32)

@@ -9,18 +9,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from modlm.arrays import AnyFloats, Bools, Floats, Ids, even_ranges, in_parallel, threads
+from modlm.arrays import AnyFloats, Bools, Floats, Ids, in_parallel
 from modlm.counts.trie import Trie
 from modlm.errors import InputError
 from modlm.formats.arpa import ArpaRows, ArpaSection, ArpaTables, read_arpa, write_arpa
-from modlm.model.compiled import Compiled, Unpacked
+from modlm.model.ngram.compiled import Compiled, empty_records, over_contexts
+from modlm.model.ngram.padded_starts import PaddedStarts, log10, node_rows, only_starts
 from modlm.model.ngram_lm import NgramLM
-from modlm.model.sentence_starts import PaddedStarts, log10, node_rows, only_starts, start_nodes
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
 log = logging.getLogger("modlm")
@@ -67,8 +68,11 @@ def from_arpa(
         probs[begin:end] = _plain(tables, order, tables.orders[order - 1].log10_probs[rows])
         if order < top:
             backoffs[begin:end] = _plain(tables, order, tables.orders[order - 1].log10_backoffs[rows])
-    start = _start(Unpacked(trie, probs, backoffs, 0)) if tables.has_start else 0
-    return tables.vocabulary, Unpacked(trie, probs, backoffs, start).packed()
+    nodes, leaves = empty_records(trie, dtype)
+    nodes["prob"][:-1], nodes["backoff"][:-1], leaves["prob"] = probs[: levels[top]], backoffs, probs[levels[top] :]
+    begun = (node for node in only_starts(trie) if trie.first[node] < trie.first[node + 1])  # with something after it
+    start = max(begun, default=0) if tables.has_start else 0
+    return tables.vocabulary, Compiled(trie.words, nodes, leaves, levels, start)
 
 
 def _fill_unigrams(tables: ArpaTables, probs: AnyFloats, backoffs: AnyFloats) -> None:
@@ -96,7 +100,7 @@ def _plain(tables: ArpaTables, order: int, log10_numbers: Floats) -> Floats:
 
 def _sorted_rows(ngrams: Ids, vocab_size: int) -> tuple[Ids, Ids]:
     """The rows in the order of their words, and in the order of all words but the first."""
-    from modlm.model.arpa_kernels import sort_by
+    from modlm.model.ngram.arpa_kernels import sort_by
 
     assert ngrams.max(initial=0) <= vocab_size, "ids of another vocabulary"
     rows = np.arange(len(ngrams), dtype=np.uint32)
@@ -110,7 +114,7 @@ def _sorted_rows(ngrams: Ids, vocab_size: int) -> tuple[Ids, Ids]:
 
 def _place(tables: ArpaTables, sorts: list[tuple[Ids, Ids]], order: int, trie: Trie, workers: int | None) -> Ids:
     """Bring the n-grams of an order into the trie; the row of each of its nodes."""
-    from modlm.model.arpa_kernels import fill_followers, find_suffixes, place_followers
+    from modlm.model.ngram.arpa_kernels import fill_followers, find_suffixes, place_followers
 
     ngrams, (rows, by_suffix) = tables.orders[order - 1].ngrams, sorts[order - 1]
     shorter, shorter_rows = tables.orders[order - 2].ngrams, sorts[order - 2][0]
@@ -127,11 +131,8 @@ def _place(tables: ArpaTables, sorts: list[tuple[Ids, Ids]], order: int, trie: T
     if placed < len(rows):
         raise _fault(tables, order, *rows[max(0, placed - 1) : placed + 1].tolist())
     trie.first[high] = trie.levels[order + 1]
-    tasks = [
-        partial(fill_followers, ngrams, rows, suffixes, high, low + a, low + b, trie.words, trie.first, trie.suffix)
-        for a, b in even_ranges(high - low, 4 * threads(workers))
-    ]
-    in_parallel(tasks, workers=workers)
+    fill = partial(fill_followers, ngrams, rows, suffixes, high, trie.words, trie.first, trie.suffix)
+    over_contexts(trie.levels, order, fill, workers=workers)
     return rows
 
 
@@ -155,12 +156,6 @@ def _fault(tables: ArpaTables, order: int, *rows: int) -> InputError:
     return InputError(message, path=tables.path, line=table.line(rows[-1]))
 
 
-def _start(compiled: Unpacked) -> int:
-    """The longest run of `<s>` with something after it."""
-    first = compiled.trie.first
-    return max((node for node in only_starts(compiled) if first[node] < first[node + 1]), default=0)
-
-
 def normalisation_error(compiled: Compiled, *, contexts: int = 64) -> float:
     """How far from 1 the probabilities after a context sum to, at most, over contexts spread over the whole model."""
     trie = compiled.trie
@@ -175,7 +170,7 @@ def normalisation_error(compiled: Compiled, *, contexts: int = 64) -> float:
 def to_arpa(compiled: Compiled, vocabulary: Vocabulary, path: str | Path, *, overwrite: bool = True) -> None:
     """Write the model as an ARPA file, gzip if the name ends in .gz.
 
-    A model with several `<s>` at the left edge is written with one, and gives the same scores (`sentence_starts`).
+    A model with several `<s>` at the left edge is written with one, and gives the same scores (`padded_starts`).
     """
     assert len(vocabulary) == compiled.vocab_size
     write_arpa(path, vocabulary, arpa_sections(compiled), overwrite=overwrite)
@@ -183,27 +178,25 @@ def to_arpa(compiled: Compiled, vocabulary: Vocabulary, path: str | Path, *, ove
 
 def arpa_sections(compiled: Compiled) -> list[ArpaSection]:
     """The rows of each order, made as they are asked for."""
-    trie, starts = compiled.trie, start_nodes(compiled)
-    padded = PaddedStarts(compiled) if trie.order > 1 and len(only_starts(compiled)) > 1 else None
+    trie, starts = compiled.trie, 1 + compiled.vocab_size  # the first node that begins with `<s>`; so do all after it
+    padded = PaddedStarts(compiled) if trie.order > 1 and len(only_starts(trie)) > 1 else None
     sections = []
     for order in range(1, trie.order + 1):
-        low, high = trie.levels[order], trie.levels[order + 1]
-        if padded is None:
+        low, high = trie.levels[order : order + 2]
+        at_start = padded.rows(order) if padded else None
+        if at_start is None:
             sections.append(ArpaSection(high - low, _blocks(compiled, order, low, high)))
         else:
-            at_start, high = padded.rows(order), starts[order - 1].start
-            blocks = _blocks(compiled, order, low, high, at_start)
-            sections.append(ArpaSection(high - low + len(at_start.ngrams), blocks))
+            blocks = chain(_blocks(compiled, order, low, starts), [at_start])
+            sections.append(ArpaSection(starts - low + len(at_start.ngrams), blocks))
+        starts = int(trie.first[starts]) if order < trie.order else starts
     return sections
 
 
-def _blocks(compiled: Compiled, order: int, low: int, high: int, more: ArpaRows | None = None) -> Iterator[ArpaRows]:
+def _blocks(compiled: Compiled, order: int, low: int, high: int) -> Iterator[ArpaRows]:
     top = order == compiled.trie.order
     for begin in range(low, high, BLOCK):
         end = min(high, begin + BLOCK)
         backoffs = None if top else log10(compiled.nodes["backoff"][begin:end])
-        yield ArpaRows(
-            node_rows(compiled, order, begin, end), log10(compiled.probs_of(np.arange(begin, end))), backoffs
-        )
-    if more is not None:
-        yield more
+        probs = log10(compiled.probs_of(np.arange(begin, end)))
+        yield ArpaRows(node_rows(compiled.trie, order, begin, end), probs, backoffs)

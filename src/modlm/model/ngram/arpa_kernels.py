@@ -1,4 +1,4 @@
-"""Kernels between tables of n-grams and a trie: unsorted rows into place, nodes back into rows.
+"""Kernels that bring unsorted rows of n-grams into a trie.
 
 Nothing is searched for: rows sorted by all their words meet their contexts, and rows sorted by all but the first meet
 their suffixes, in one walk along the sorted n-grams that are one word shorter.
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints, kernel
+from modlm.arrays import Ids, kernel
 from modlm.counts.trie_kernels import follower
 
 
@@ -76,7 +76,7 @@ def find_suffixes(ngrams: Ids, rows: Ids, shorter: Ids, shorter_rows: Ids, low: 
 
 @kernel
 def fill_followers(
-    ngrams: Ids, rows: Ids, suffixes: Ids, begin: int, low: int, high: int, words: Ids, first: Ids, suffix: Ids
+    ngrams: Ids, rows: Ids, suffixes: Ids, begin: int, words: Ids, first: Ids, suffix: Ids, low: int, high: int
 ) -> None:  # fmt: skip
     """Words and suffixes of the followers of contexts low..high-1; a suffix that is missing gives way to a shorter."""
     last = ngrams.shape[1] - 1
@@ -91,20 +91,3 @@ def fill_followers(
                 found = follower(words, first, shorter, word)
                 shorter = np.int64(suffix[shorter])
             suffix[node] = found
-
-
-@kernel
-def ngram_rows(words: Ids, first: Ids, path: Ints, high: int, out: Ids) -> None:
-    """The words of the nodes from path[-1] to high-1, all of one order; `path` is the first one and its contexts.
-
-    Followers lie in the order of their contexts, so each level moves on when its followers are used up.
-    """
-    order = len(path)
-    low = path[order - 1]
-    for node in range(low, high):
-        path[order - 1] = node
-        for level in range(order - 2, -1, -1):
-            while path[level] + 2 < len(first) and first[path[level] + 1] <= path[level + 1]:
-                path[level] += 1
-        for level in range(order):
-            out[node - low, level] = words[path[level]]
