@@ -7,7 +7,7 @@ Numbers are log10 in the file and plain here; in double precision they read back
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,7 @@ from modlm.counts.trie import Trie
 from modlm.errors import InputError
 from modlm.formats.arpa import ArpaRows, ArpaSection, ArpaTables, read_arpa, write_arpa
 from modlm.model.ngram.compiled import Compiled, empty_records, over_contexts
-from modlm.model.ngram.padded_starts import PaddedStarts, log10, node_rows, only_starts
+from modlm.model.ngram.padded_starts import log10, node_rows, only_starts, rows_with_one_start
 from modlm.model.ngram_lm import NgramLM
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
@@ -48,7 +48,7 @@ def from_arpa(
 
     An `<unk>` that is not there gets log10 probability -100, as in KenLM. Sentences begin after the longest run of
     `<s>` that is a context: one, in all files but those of models that pad the left edge. A backoff weight of an n-gram
-    that nothing follows is kept, but is not used. Takes 8 bytes more for each n-gram while it runs, and linear time.
+    that nothing follows is kept, but is not used. Takes 4 bytes more for each n-gram while it runs.
     """
     vocab_size, top = len(tables.vocabulary), tables.max_order
     sizes = [vocab_size + 1, *(len(rows) for rows in tables.orders[1:])]
@@ -61,7 +61,7 @@ def from_arpa(
     probs, backoffs = np.zeros(levels[-1], dtype), np.ones(levels[top], dtype)
     trie.words[1 : levels[2]], trie.first[0], trie.first[1] = np.arange(vocab_size + 1), 1, levels[2]
     _fill_unigrams(tables, probs, backoffs)
-    sorts = in_parallel([partial(_sorted_rows, table.ngrams, vocab_size) for table in tables.orders], workers=workers)
+    sorts = in_parallel([partial(_sorted, table.ngrams, vocab_size) for table in tables.orders], workers=workers)
     for order in range(2, top + 1):
         rows = _place(tables, sorts, order, trie, workers)
         begin, end = levels[order], levels[order + 1]
@@ -98,40 +98,34 @@ def _plain(tables: ArpaTables, order: int, log10_numbers: Floats) -> Floats:
     return numbers
 
 
-def _sorted_rows(ngrams: Ids, vocab_size: int) -> tuple[Ids, Ids]:
-    """The rows in the order of their words, and in the order of all words but the first."""
+def _sorted(ngrams: Ids, vocab_size: int) -> Ids:
+    """The rows in the order of their words."""
     from modlm.model.ngram.arpa_kernels import sort_by
 
     assert ngrams.max(initial=0) <= vocab_size, "ids of another vocabulary"
     rows = np.arange(len(ngrams), dtype=np.uint32)
     spare = np.empty_like(rows)
-    for column in range(ngrams.shape[1] - 1, 0, -1):
+    for column in range(ngrams.shape[1] - 1, -1, -1):
         sort_by(ngrams, column, vocab_size, rows, spare)
         rows, spare = spare, rows
-    sort_by(ngrams, 0, vocab_size, rows, spare)
-    return spare, rows
+    return rows
 
 
-def _place(tables: ArpaTables, sorts: list[tuple[Ids, Ids]], order: int, trie: Trie, workers: int | None) -> Ids:
+def _place(tables: ArpaTables, sorts: list[Ids], order: int, trie: Trie, workers: int | None) -> Ids:
     """Bring the n-grams of an order into the trie; the row of each of its nodes."""
-    from modlm.model.ngram.arpa_kernels import fill_followers, find_suffixes, place_followers
+    from modlm.model.ngram.arpa_kernels import fill_followers, place_followers
 
-    ngrams, (rows, by_suffix) = tables.orders[order - 1].ngrams, sorts[order - 1]
-    shorter, shorter_rows = tables.orders[order - 2].ngrams, sorts[order - 2][0]
+    ngrams, rows = tables.orders[order - 1].ngrams, sorts[order - 1]
+    shorter, shorter_rows = tables.orders[order - 2].ngrams, sorts[order - 2]
     if order == 2:  # every word has a node, whatever the file has
         shorter_rows = np.arange(len(tables.vocabulary) + 1, dtype=np.uint32)
         shorter = shorter_rows[:, None]
     low, high = trie.levels[order - 1], trie.levels[order]
-    suffixes = np.empty(len(ngrams), np.uint32)
-    both: list[Callable[[], int]] = [
-        partial(place_followers, ngrams, rows, shorter, shorter_rows, low, high, trie.first),
-        partial(find_suffixes, ngrams, by_suffix, shorter, shorter_rows, low, suffixes),
-    ]
-    placed = in_parallel(both, workers=workers)[0]
+    placed = place_followers(ngrams, rows, shorter, shorter_rows, low, high, trie.first)
     if placed < len(rows):
         raise _fault(tables, order, *rows[max(0, placed - 1) : placed + 1].tolist())
     trie.first[high] = trie.levels[order + 1]
-    fill = partial(fill_followers, ngrams, rows, suffixes, high, trie.words, trie.first, trie.suffix)
+    fill = partial(fill_followers, ngrams, rows, high, trie.words, trie.first, trie.suffix)
     over_contexts(trie.levels, order, fill, workers=workers)
     return rows
 
@@ -179,16 +173,13 @@ def to_arpa(compiled: Compiled, vocabulary: Vocabulary, path: str | Path, *, ove
 def arpa_sections(compiled: Compiled) -> list[ArpaSection]:
     """The rows of each order, made as they are asked for."""
     trie, starts = compiled.trie, 1 + compiled.vocab_size  # the first node that begins with `<s>`; so do all after it
-    padded = PaddedStarts(compiled) if trie.order > 1 and len(only_starts(trie)) > 1 else None
-    sections = []
+    padded, sections = trie.order > 1 and len(only_starts(trie)) > 1, []
     for order in range(1, trie.order + 1):
         low, high = trie.levels[order : order + 2]
-        at_start = padded.rows(order) if padded else None
-        if at_start is None:
-            sections.append(ArpaSection(high - low, _blocks(compiled, order, low, high)))
-        else:
-            blocks = chain(_blocks(compiled, order, low, starts), [at_start])
-            sections.append(ArpaSection(starts - low + len(at_start.ngrams), blocks))
+        at_start = [rows_with_one_start(compiled, order)] if padded else []
+        high = starts if padded else high
+        count = high - low + sum(len(rows.ngrams) for rows in at_start)
+        sections.append(ArpaSection(count, chain(_blocks(compiled, order, low, high), at_start)))
         starts = int(trie.first[starts]) if order < trie.order else starts
     return sections
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import AnyFloats, Floats, Ids
+from modlm.arrays import AnyFloats, Floats, Ids, Ints
 from modlm.counts.trie import Trie
 from modlm.formats.arpa import ArpaRows
 from modlm.model.ngram.compiled import Compiled
@@ -49,67 +49,36 @@ def only_starts(trie: Trie) -> list[int]:
     return [node for node in nodes if node < trie.contexts]
 
 
-class PaddedStarts:
-    """A model whose sentences begin with up to `padding` copies of `<s>`, seen as one with a single `<s>`."""
+def rows_with_one_start(compiled: Compiled, order: int) -> ArpaRows:
+    """All n-grams of an order that begin with `<s>`, in the order of their words."""
+    words = _words_after_start(compiled, order - 1)
+    states, probs = np.full(len(words), compiled.start, np.int64), np.zeros(len(words))  # `<s>` itself has none
+    for column in np.ascontiguousarray(words.T):
+        states, _, probs = compiled.advance(states, column)
+    ngrams = np.column_stack((np.full(len(words), compiled.vocab_size, np.uint32), words))
+    return ArpaRows(ngrams, log10(probs), log10(_backoffs(compiled, states, order)) if order < compiled.order else None)
 
-    def __init__(self, compiled: Compiled) -> None:
-        self.compiled, self.order = compiled, compiled.trie.order
-        self.starts = only_starts(compiled.trie)
-        if compiled.start in self.starts:
-            del self.starts[self.starts.index(compiled.start) + 1 :]
-        self.padding = len(self.starts)
 
-    def rows(self, order: int) -> ArpaRows:
-        """All n-grams of an order that begin with `<s>`, in the order of their words."""
-        words = self._words(order - 1)
-        ngrams = np.hstack([self._pad(1, len(words)), words])
-        return ArpaRows(ngrams, log10(self._probs(words)), log10(self._backoffs(words)) if order < self.order else None)
-
-    def _words(self, length: int) -> Ids:
-        """The words after `<s>` in the n-grams that have so many: those of the padded forms together."""
-        if length == 0:
-            return np.empty((1, 0), np.uint32)
-        tables = [self._words_after(copies, length) for copies in range(1, min(self.padding, self.order - length) + 1)]
-        if all(np.array_equal(tables[0], table) for table in tables[1:]):  # always so unless n-grams were pruned
-            return tables[0]
-        return np.unique(np.concatenate(tables), axis=0)
-
-    def _words_after(self, copies: int, length: int) -> Ids:
-        trie = self.compiled.trie
-        low, high = self.starts[copies - 1], self.starts[copies - 1] + 1
+def _words_after_start(compiled: Compiled, length: int) -> Ids:
+    """The words after `<s>` in the n-grams that have so many: those of the padded forms together."""
+    trie, starts = compiled.trie, only_starts(compiled.trie)
+    tables = []
+    for copies, node in enumerate(starts[: min(starts.index(compiled.start) + 1, trie.order - length)], 1):
+        low, high = node, node + 1
         for depth in range(length):
             low, high = int(trie.first[low]), int(trie.first[high])
-            if depth == 0 and high > low and trie.words[high - 1] == self.compiled.vocab_size:
+            if depth == 0 and high > low and trie.words[high - 1] == compiled.vocab_size:
                 high -= 1
-        return node_rows(trie, copies + length, low, high)[:, copies:]
+        tables.append(node_rows(trie, copies + length, low, high)[:, copies:])
+    if all(np.array_equal(tables[0], table) for table in tables[1:]):  # always so unless n-grams were pruned
+        return tables[0]
+    return np.unique(np.concatenate(tables), axis=0)
 
-    def _pad(self, copies: int, length: int) -> Ids:
-        return np.full((length, copies), self.compiled.vocab_size, np.uint32)
 
-    def _nodes(self, copies: int, words: Ids) -> Ids:
-        """The node of each row with so many `<s>` before it, 0 where there is none."""
-        from modlm.counts.trie_kernels import descend
-
-        out = np.zeros(len(words), np.uint32)
-        descend(
-            self.compiled.trie.words, self.compiled.trie.first, np.hstack([self._pad(copies, len(words)), words]), out
-        )
-        return out
-
-    def _probs(self, words: Ids) -> Floats:
-        """P of each row's last word after the longest padded form of the others; 0 for `<s>` itself."""
-        length = words.shape[1]
-        if length == 0:
-            return np.zeros(1)
-        states = np.zeros(len(words), np.int64)
-        for copies in range(1, min(self.padding, self.order - length) + 1):
-            found = self._nodes(copies, words[:, :-1])
-            states = np.where(found > 0, found, states)
-        return self.compiled.advance(states, np.ascontiguousarray(words[:, -1]))[2]
-
-    def _backoffs(self, words: Ids) -> Floats:
-        product = np.ones(len(words))
-        for copies in range(1, min(self.padding, self.order - 1 - words.shape[1]) + 1):
-            found = self._nodes(copies, words)
-            product *= np.where(found > 0, self.compiled.nodes["backoff"][found], 1.0)
-        return product
+def _backoffs(compiled: Compiled, states: Ints, order: int) -> Floats:
+    """The product of the backoffs of the padded forms of n-grams: of each state that is at least so long."""
+    product = np.ones(len(states))
+    while (long := states >= compiled.levels[order]).any():
+        product[long] *= compiled.nodes["backoff"][states[long]]
+        states = np.where(long, compiled.nodes["suffix"][states], states).astype(np.int64)
+    return product
