@@ -16,7 +16,6 @@ from modlm.arrays import AnyFloats, Floats, Ids, Ints, inlined, int64, kernel
 from modlm.counts.search_kernels import NOT_FOUND, ONE, WIDTH, among, find, prefetch
 
 Records = NDArray[np.void]
-CACHED = 1 << 22  # nodes that a processor's caches hold, about
 DEEPEST = 64  # contexts of contexts; no order comes near it
 
 
@@ -120,15 +119,13 @@ def score_text(
     Walking one sentence to its end would wait for memory at every step. So each round takes every lane one search
     further, in passes over the lanes, and each pass asks for the memory that the next one will read: where the
     followers of each context lie; halving of the long ranges, all lanes together; the comparison of what is left; what
-    was found. In a small model, whose nodes are in the cache anyway, the last two passes are one. As in `advance`, an
-    id above that of `<s>` empties the context.
+    was found. As in `advance`, an id above that of `<s>` empties the context.
     """
     place, stop = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.uint64)
     context, weight = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.float64)
     word, long_lanes = np.empty(len(lanes), np.uint32), np.empty(len(lanes), np.uint64)
     low, size = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.uint64)
     total, inner = np.uint64(len(words)), np.uint64(len(nodes) - 1)
-    large = len(nodes) > CACHED
     active = np.uint64(0)
     lane: Any
     for lane in range(len(lanes) - 1):
@@ -167,22 +164,19 @@ def score_text(
                 if room > WIDTH:
                     left += ONE
             longer = left
-        if large:
-            for i in range(active):
-                lane = np.uint64(i)
-                node = among(words, low[lane], size[lane], word[lane]) if size[lane] != NOT_FOUND else NOT_FOUND
-                low[lane] = node
-                if node >= inner:
-                    prefetch(leaves, node - inner)
-                else:
-                    prefetch(nodes, node if node != NOT_FOUND else np.uint64(nodes[context[lane]].suffix))
+        for i in range(active):
+            lane = np.uint64(i)
+            node = among(words, low[lane], size[lane], word[lane]) if size[lane] != NOT_FOUND else NOT_FOUND
+            low[lane] = node
+            if node >= inner:
+                prefetch(leaves, node - inner)
+            else:
+                prefetch(nodes, node if node != NOT_FOUND else np.uint64(nodes[context[lane]].suffix))
         lane = NOT_FOUND
         while lane < active:
             t = place[lane]
             if word[lane] < start:
                 node = low[lane]
-                if not large:
-                    node = among(words, node, size[lane], word[lane]) if size[lane] != NOT_FOUND else NOT_FOUND
                 if node == NOT_FOUND:
                     here = context[lane]
                     if here != NOT_FOUND:
