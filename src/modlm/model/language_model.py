@@ -229,9 +229,11 @@ class LanguageModel(abc.ABC):
         self, sampling: Sampling | None = None, *, context: str = "", rng: np.random.Generator | None = None
     ) -> Iterator[str]:
         """The words of a sentence drawn from the model, after a context that begins it."""
-        from modlm.model.sampling import Sampling, sample_words
+        from modlm.model.sampling import Sampling, draws
 
-        yield from sample_words(self, sampling or Sampling(), context=context, rng=rng or np.random.default_rng())
+        for draw in draws(self, sampling or Sampling(), context=context, rng=rng or np.random.default_rng()):
+            if draw.word != END:
+                yield self.vocabulary.word(draw.word)
 
 
 class WindowModel(LanguageModel):

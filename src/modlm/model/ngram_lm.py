@@ -25,6 +25,8 @@ from modlm.mixers import HeuristicMixer
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram.compiled import Compiled, compile_estimates
+from modlm.model.ngram.decomposition import decomposed
+from modlm.model.ngram.pruning import prune_by_count, prune_by_entropy
 from modlm.smoothing import SMOOTHERS, Estimates, estimate
 from modlm.text.encoding import encode_sentences
 from modlm.text.vocabulary import Vocabulary
@@ -138,8 +140,6 @@ class NgramLM(LanguageModel):
         workers: int | None = None,
     ) -> NgramLM:
         """Smooth and compile counts, which stay with the model unless it is pruned."""
-        from modlm.model.ngram.pruning import prune_by_count, prune_by_entropy
-
         if not set(extra) <= set(CONSTANT_BLOCKS) or "uniform" not in extra:
             raise ConfigError(
                 f"extra columns must be 'uniform', or 'uniform' and 'unknown', but are {', '.join(extra)}."
@@ -165,8 +165,6 @@ class NgramLM(LanguageModel):
 
     def pruned(self, threshold: float) -> NgramLM:
         """A smaller model: without the n-grams whose loss raises perplexity by less than `threshold`, relatively."""
-        from modlm.model.ngram.pruning import prune_by_entropy
-
         settings = replace(self.settings, prune_entropy=threshold) if self.settings else None
         return NgramLM(self.vocabulary, prune_by_entropy(self.compiled, threshold), settings=settings, notes=self.notes)
 
@@ -214,8 +212,6 @@ class NgramLM(LanguageModel):
 
     def _columns(self, states: Ints, words_B: Ids) -> tuple[Floats, Floats]:
         if self.settings is not None and self.decomposable:
-            from modlm.model.ngram.decomposition import decomposed
-
             return decomposed(self.compiled, states, words_B, self.settings.extra)
         _, nodes, probs = self.compiled.advance(states, words_B)
         orders = np.searchsorted(self.compiled.levels, nodes, side="right") - 2

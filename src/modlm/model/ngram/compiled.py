@@ -244,7 +244,8 @@ def compile_estimates(
     count is at most that get no mass of their own (their context's backoff takes it); removing their nodes is
     `pruning`'s job.
     """
-    from modlm.model.ngram.compiled_kernels import interpolate, pruned_sums
+    from modlm.counts.trie_kernels import context_sums
+    from modlm.model.ngram.compiled_kernels import interpolate
 
     if isinstance(raw, SkipCounts):
         raise ConfigError("Skip n-grams have no compiled form. Use them as a block of a mixture.")
@@ -252,25 +253,26 @@ def compile_estimates(
     nodes, leaves = empty_records(trie, dtype)
     thresholds = tuple(prune) + (prune[-1] if prune else 0,) * (trie.order - len(prune))
 
-    def fill(order: int, low: int, high: int) -> None:
-        table, threshold = estimates.discounts[order - 1], thresholds[order - 1]
+    def fill(order: int, frequencies: np.ndarray, low: int, high: int) -> None:
+        table = estimates.discounts[order - 1]
         own, base = (leaves, trie.contexts) if order == trie.order else (nodes, 0)
         for begin in range(low, high, CHUNK):
             end = min(high, begin + CHUNK)
             sums = estimates.sums_of(order, begin, end)
             kept, fallback = sums.kept, sums.fallback
-            if threshold:
-                left = np.empty_like(kept)
-                pruned_sums(trie.first, counts.frequencies, raw.frequencies, threshold, table, begin, end, left)
+            if thresholds[order - 1]:
+                total, followers, left = np.empty((3, len(kept)))
+                context_sums(trie.first, frequencies, table, begin, end, total, followers, left)
                 fallback = np.where(kept > 0, 1 - (1 - fallback) * left / np.where(kept > 0, kept, 1), 1.0)
                 kept = left
-            interpolate(
-                counts.frequencies, raw.frequencies, threshold, table, begin, end, kept, fallback, nodes, own, base
-            )  # fmt: skip
+            interpolate(frequencies, table, begin, end, kept, fallback, nodes, own, base)
 
-    fill(1, 0, 1)  # the root's own probability is 0, so what unigrams fall back to is added here
+    fill(1, counts.frequencies, 0, 1)  # the root has no probability: what unigrams fall back to is added here
     unigrams = leaves["prob"] if trie.order == 1 else nodes["prob"][1 : trie.levels[2]]
     unigrams[: len(lowest)] += (nodes["backoff"][ROOT] * lowest).astype(dtype)
     for order in range(2, trie.order + 1):
-        over_contexts(trie.levels, order, partial(fill, order), workers=workers)
+        frequencies, threshold = counts.frequencies, thresholds[order - 1]
+        if threshold:
+            frequencies = np.where(raw.frequencies > threshold, frequencies, 0)
+        over_contexts(trie.levels, order, partial(fill, order, frequencies), workers=workers)
     return Compiled(trie.words, nodes, leaves, trie.levels, counts.start_context[0])

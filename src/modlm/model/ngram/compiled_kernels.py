@@ -21,13 +21,12 @@ DEEPEST = 64  # contexts of contexts; no order comes near it
 
 @kernel
 def interpolate(
-    counts: np.ndarray, raw: np.ndarray, threshold: int, discounts: Floats, low: int, high: int,
-    kept: Floats, fallback: Floats, nodes: Records, own: Records, base: int,
+    counts: np.ndarray, discounts: Floats, low: int, high: int, kept: Floats, fallback: Floats,
+    nodes: Records, own: Records, base: int,
 ) -> None:  # fmt: skip
     """Probabilities of the followers of contexts low..high-1, and the contexts' backoffs.
 
-    P(w | c) = (1 - fallback) (r - discount) / kept + fallback P(w | shorter c). Followers whose raw count is at most
-    `threshold` are given no mass of their own: they are about to be pruned. The followers are own[node - base].
+    P(w | c) = (1 - fallback) (r - discount) / kept + fallback P(w | shorter c). The followers are own[node - base].
     """
     last = len(discounts) - 1
     for context in range(low, high):
@@ -37,27 +36,9 @@ def interpolate(
         first, end = int64(nodes[context].first), int64(nodes[context + 1].first)
         for node in range(max(first, base), min(end, base + len(own))):
             r = int64(counts[node])
-            part = 0.0
-            if r > 0 and raw[node] > threshold:
-                part = (r - discounts[min(r, last)]) * scale
+            part = (r - discounts[min(r, last)]) * scale if r > 0 else 0.0
             below = int64(own[node - base].suffix)
             own[node - base].prob = part + alpha * (nodes[below].prob if below < len(nodes) else 0.0)
-
-
-@kernel
-def pruned_sums(
-    first: Ids, counts: np.ndarray, raw: np.ndarray, threshold: int, discounts: Floats, low: int, high: int,
-    kept: Floats,
-) -> None:  # fmt: skip
-    """What the followers of each context keep, not counting those that will be pruned."""
-    last = len(discounts) - 1
-    for context in range(low, high):
-        total = 0.0
-        for node in range(int64(first[context]), min(int64(first[context + 1]), len(counts))):
-            r = int64(counts[node])
-            if r > 0 and raw[node] > threshold:
-                total += r - discounts[min(r, last)]
-        kept[context - low] = total
 
 
 @kernel
