@@ -207,36 +207,27 @@ def advance(
 
 
 @kernel
-def distribution(
-    words: Ids, nodes: Records, leaves: Records, unigrams: AnyFloats, context: np.uint64, out: AnyFloats
-) -> None:  # fmt: skip
-    """P of every word after a state: the unigrams scaled by all backoffs, then each longer context over them."""
-    chain = np.empty(DEEPEST, np.uint64)
-    weight = np.empty(DEEPEST + 1, np.float64)
-    depth = 0
-    weight[0] = 1.0
-    while context != NOT_FOUND and depth < DEEPEST:
-        chain[depth] = context
-        weight[depth + 1] = weight[depth] * nodes[context].backoff
-        depth += 1
-        context = shorter(nodes, context)
-    scale = out.dtype.type(weight[depth])
-    for word in range(len(out)):
-        out[word] = scale * unigrams[word]
-    for i in range(depth - 1, -1, -1):
-        context = chain[i]
-        scale = out.dtype.type(weight[i])
-        for node in range(nodes[context].first, min(int64(nodes[context + ONE].first), len(words))):
-            word = words[np.uint64(node)]
-            if word < len(out):
-                out[word] = scale * probability_of(nodes, leaves, np.uint64(node))
-
-
-@kernel
 def distributions(
     words: Ids, nodes: Records, leaves: Records, unigrams: AnyFloats, states: Ints, out_BJ: AnyFloats
 ) -> None:  # fmt: skip
-    """The distribution after each state."""
-    for i in range(len(states)):
-        state = np.uint64(states[i]) if 0 <= states[i] < len(nodes) - 1 else NOT_FOUND
-        distribution(words, nodes, leaves, unigrams, state, out_BJ[i])
+    """P of every word after each state: the unigrams scaled by all backoffs, then each longer context over them."""
+    chain, weight = np.empty(DEEPEST, np.uint64), np.empty(DEEPEST + 1, np.float64)
+    weight[0] = 1.0
+    for row in range(len(states)):
+        context = np.uint64(states[row]) if 0 <= states[row] < len(nodes) - 1 else NOT_FOUND
+        out, depth = out_BJ[row], 0
+        while context != NOT_FOUND and depth < DEEPEST:
+            chain[depth] = context
+            weight[depth + 1] = weight[depth] * nodes[context].backoff
+            depth += 1
+            context = shorter(nodes, context)
+        scale = out.dtype.type(weight[depth])
+        for word in range(len(out)):
+            out[word] = scale * unigrams[word]
+        for i in range(depth - 1, -1, -1):
+            context = chain[i]
+            scale = out.dtype.type(weight[i])
+            for node in range(nodes[context].first, min(int64(nodes[context + ONE].first), len(words))):
+                word = words[np.uint64(node)]
+                if word < len(out):
+                    out[word] = scale * probability_of(nodes, leaves, np.uint64(node))

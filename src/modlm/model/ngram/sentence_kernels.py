@@ -1,6 +1,6 @@
 """One sentence, string to logarithm, in one call.
 
-Over the Penn Treebank a sentence takes 5 µs this way; by way of ids and `score_text` it takes 44 times as long.
+Over the Penn Treebank a sentence takes 5 µs this way; by way of ids and `score_text` it takes 14 times as long.
 
 A call into compiled code costs about as much as scoring a word for every array it is given, so the model's arrays come
 as one row of addresses and lengths (`handle`) and are looked at in place. Whoever holds a handle holds the arrays.
@@ -89,7 +89,8 @@ def walk_sentence(
     """log P of the words of data[:size] and the end of the sentence.
 
     Goes order by order over the whole sentence: whether an n-gram is there depends only on the one before it, an order
-    lower. So the searches of one order do not wait for one another, as those of neighbouring words would.
+    lower. So the searches of one order do not wait for one another, as those of neighbouring words would: that takes
+    1.4 times as long over the Penn Treebank, and twice with 12 million n-grams.
     """
     ids = np.empty(size // 2 + 2, np.uint32)
     length = read_sentence(data, size, blob, offsets, table, end, ids)
