@@ -96,7 +96,7 @@ def _check_settings(training: Training) -> None:
     from modlm.counts import MAX_ORDER, bytes_of
     from modlm.counts.counts import check_edge
     from modlm.errors import choose
-    from modlm.model.pruning import check_thresholds
+    from modlm.model.ngram.pruning import check_thresholds
     from modlm.smoothing import SMOOTHERS
     from modlm.smoothing.smoother import given_discounts
 
@@ -157,7 +157,7 @@ def perplexity_of(model: LanguageModel, text: Path, training: Training) -> Perpl
 
 def write_arpa(model: LanguageModel, target: Path, *, force: bool) -> None:
     """The model as an ARPA file."""
-    from modlm.model.arpa import to_arpa
+    from modlm.model.ngram.arpa import to_arpa
     from modlm.model.ngram_lm import NgramLM
 
     if not isinstance(model, NgramLM):

@@ -108,11 +108,11 @@ def describe_text(path: Path, verify: bool) -> About:
 
 def describe_arpa(path: Path, verify: bool) -> About:
     """An ARPA file: what its header announces, or with `verify` what is in it."""
-    from modlm.formats.arpa_header import read_announced
+    from modlm.formats.arpa.header import read_announced
     from modlm.formats.lines import open_lines
 
     if verify:
-        from modlm.model.arpa import normalisation_error, read_model
+        from modlm.model.ngram.arpa import normalisation_error, read_model
 
         model = read_model(path)
         error = normalisation_error(model.compiled)

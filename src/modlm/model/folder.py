@@ -65,6 +65,6 @@ def load(
         return model
     if not place.exists():
         raise ModelFolderError(f"There is no model at {place}. Give a model folder or an ARPA file.")
-    from modlm.model.arpa import read_model
+    from modlm.model.ngram.arpa import read_model
 
     return read_model(place)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 States = NDArray[Any]
 LONGEST = 512  # words that windows hold at most, whatever a model looks at
+BOUNDARIES_INSIDE = (
+    "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. Leave them out."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +136,7 @@ class LanguageModel(abc.ABC):
         """A sentence as ids with its boundaries."""
         ids = self.vocabulary.encode(sentence)
         if ((ids == END) | (ids == self.vocabulary.start)).any():
-            raise VocabularyError(
-                "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. "
-                "Leave them out."
-            )
+            raise VocabularyError(BOUNDARIES_INSIDE)
         return np.concatenate((np.array([self.vocabulary.start], np.uint32), ids, np.array([END], np.uint32)))
 
     def score(self, sentence: str | Sequence[str]) -> float:
@@ -236,9 +236,11 @@ class LanguageModel(abc.ABC):
         self, sampling: Sampling | None = None, *, context: str = "", rng: np.random.Generator | None = None
     ) -> Iterator[str]:
         """The words of a sentence drawn from the model, after a context that begins it."""
-        from modlm.model.sampling import Sampling, sample_words
+        from modlm.model.sampling import Sampling, draws
 
-        yield from sample_words(self, sampling or Sampling(), context=context, rng=rng or np.random.default_rng())
+        for draw in draws(self, sampling or Sampling(), context=context, rng=rng or np.random.default_rng()):
+            if draw.word != END:
+                yield self.vocabulary.word(draw.word)
 
 
 class WindowModel(LanguageModel):

@@ -14,12 +14,11 @@ import numpy as np
 
 from modlm.arrays import Ids
 from modlm.blocks.block import NOTHING, Block, ColumnLayout
-from modlm.blocks.evidence import Evidence, counted_evidence
 from modlm.blocks.model import ModelBlock
 from modlm.blocks.ngram import NgramBlock
 from modlm.counts.counts import Counts
-from modlm.model.evidence import compiled_evidence
 from modlm.model.language_model import LanguageModel, normalised
+from modlm.model.ngram.evidence import Evidence, compiled_evidence, counted_evidence
 from modlm.model.ngram_lm import NgramLM
 from modlm.serve.library import Served
 from modlm.serve.refusals import bad

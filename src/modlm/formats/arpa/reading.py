@@ -6,7 +6,8 @@ tabs or spaces separate fields, lines may end with a carriage return, blank line
 Everything else that departs from the format is an `InputError` with file, line, rule and way out.
 
 `<s>` may be missing (then no context holds it) and so may `<unk>`; without `</s>` no sentence has a probability, so it
-must be there. A sequence of `<s>` may begin an n-gram, as in models that pad the left edge.
+must be there. A sequence of `<s>` may begin an n-gram, as in models that pad the left edge. N-grams that are there
+twice or without their context are found by whoever puts the rows in order (`model.ngram.arpa`).
 """
 
 from __future__ import annotations
@@ -18,10 +19,8 @@ import numpy as np
 
 from modlm.arrays import Floats, Ids, Ints
 from modlm.errors import InputError
-from modlm.formats.arpa_checks import check_ngrams
-from modlm.formats.arpa_errors import number_error, positive_error, row_error
-from modlm.formats.arpa_header import TOLERANCE, check_size, expect_end, expect_section, read_announced
-from modlm.formats.arpa_writer import ArpaRows, ArpaSection
+from modlm.formats.arpa.header import TOLERANCE, check_size, expect_mark, read_announced
+from modlm.formats.arpa.row_errors import row_error
 from modlm.formats.lines import Lines, open_lines, shown
 from modlm.progress import Progress, progress
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
@@ -72,25 +71,11 @@ class ArpaTables:
         """The highest order n."""
         return len(self.orders)
 
-    def sections(self) -> list[ArpaSection]:
-        """The tables as `write_arpa` takes them."""
-        return [
-            ArpaSection(len(rows), [ArpaRows(rows.ngrams, rows.log10_probs, rows.log10_backoffs if below else None)])
-            for below, rows in zip(range(self.max_order - 1, -1, -1), self.orders, strict=True)
-        ]
 
-
-def read_arpa(path: str | Path, *, check: bool = True) -> ArpaTables:
-    """The tables of an ARPA file, plain or compressed.
-
-    With `check`, repeated n-grams and n-grams whose context is missing are looked for too; a caller that finds these
-    itself saves that time.
-    """
+def read_arpa(path: str | Path) -> ArpaTables:
+    """The tables of an ARPA file, plain or compressed."""
     with open_lines(Path(path)) as lines, progress(f"Reading {path}", total=lines.size, unit="bytes") as bar:
-        tables = _Reader(lines, bar).read()
-    if check:
-        check_ngrams(tables)
-    return tables
+        return _Reader(lines, bar).read()
 
 
 class _Reader:
@@ -112,7 +97,7 @@ class _Reader:
         unigrams = self._section(1)
         vocabulary = self._settle_words(unigrams)
         sections = [unigrams] + [self._section(order) for order in range(2, len(self.counts) + 1)]
-        expect_end(lines, self.counts)
+        expect_mark(lines, len(self.counts) + 1, self.counts)
         lines.drain()
         return ArpaTables(
             vocabulary=vocabulary,
@@ -124,35 +109,31 @@ class _Reader:
 
     def _section(self, order: int) -> _Section:
         section = _Section(order, self.counts[order - 1], sure=self.lines.size is not None)
-        if section.count == 0 and order > 1 and not self._mark_follows(order):
-            return section
-        expect_section(self.lines, order, self.counts)
+        if (
+            section.count or order == 1 or self.lines.peek() == b"\\%d-grams:" % order
+        ):  # without rows it may lack its mark
+            expect_mark(self.lines, order, self.counts)
         while section.row < section.count:
             self._rows(section)
         return section
 
-    def _mark_follows(self, order: int) -> bool:
-        """Whether the section has its mark; one without n-grams may lack it."""
-        while self.lines.more():
-            before = self.lines.at, self.lines.line
-            line = self.lines.take_line() or b""
-            if line.strip():
-                self.lines.at, self.lines.line = before
-                return line.strip() == b"\\%d-grams:" % order
-        return False
-
     def _rows(self, section: _Section) -> None:
         """Take rows up to the end of the block, or whatever else needs a decision."""
-        from modlm.formats import arpa_kernels as kernels
+        from modlm.formats.arpa import row_kernels as kernels
         from modlm.text.text_kernels import WANTED
 
-        lines, first, top = self.lines, section.row, section.order == len(self.counts)
+        lines, words, first, top = self.lines, self.words, section.row, section.order == len(self.counts)
         if not lines.more():
             raise lines.fail(
                 rf"the file ends inside \{section.order}-grams:, after {first:,} of {section.count:,} rows. "
                 "It is truncated; get it again."
             )
-        at, section.row, longs, code, start, end = self._run_kernel(section, top=top)
+        start_id = int(self.id_of[START_INDEX]) if section.order > 1 else 0
+        at, section.row, longs, code, start, end = kernels.read_rows(
+            lines.text, lines.at, lines.end, section.count, top,
+            words.blob, words.offsets, words.table, words.counts, words.state, self.id_of, start_id,
+            section.ngrams, section.probs, section.backoffs, first, self.longs_L3,
+        )  # fmt: skip
         if section.row > first:
             section.note_line(first, lines.line)
         self._read_longs(section, first, longs, top=top)
@@ -161,50 +142,40 @@ class _Reader:
         if code == kernels.NO_ROOM:
             section.make_room()
         elif code == kernels.NO_WORD_ROOM:
-            self.words.make_room(len(self.words) + 1, int(self.words.state[WANTED]))
+            words.make_room(len(words) + 1, int(words.state[WANTED]))
         elif code == kernels.NOT_A_ROW:
             self._skip_blank(section)
         elif code not in (kernels.END_OF_BLOCK, kernels.SECTION_FULL):
             raise lines.fail(row_error(code, lines.text[start:end].tobytes(), section.order, top=top))
 
-    def _run_kernel(self, section: _Section, *, top: bool) -> tuple[int, int, int, int, int, int]:
-        from modlm.formats.arpa_kernels import read_ngrams, read_unigrams
-
-        lines, words = self.lines, self.words
-        text = lines.text, lines.at, lines.end, section.count, top, words.blob, words.offsets, words.table
-        rows = section.ngrams, section.probs, section.backoffs, section.row, self.longs_L3
-        if section.order == 1:
-            return read_unigrams(*text, words.counts, words.state, *rows)
-        return read_ngrams(*text, self.id_of, int(self.id_of[START_INDEX]), *rows)
-
     def _skip_blank(self, section: _Section) -> None:
-        line = self.lines.take_line() or b""
-        if line.strip():
+        line = self.lines.peek()
+        if line is not None and line.startswith(b"\\"):
             raise self.lines.fail(
-                rf"{shown(line.strip())} after {section.row:,} rows of \{section.order}-grams:, but {section.count:,} "
-                f"are announced. Correct 'ngram {section.order}={section.count}', or find where the others were lost.",
-                line=self.lines.line - 1,
+                rf"{shown(line)} after {section.row:,} rows of \{section.order}-grams:, but {section.count:,} "
+                f"are announced. Correct 'ngram {section.order}={section.count}', or find where the others were lost."
             )
 
     def _read_longs(self, section: _Section, first: int, longs: int, *, top: bool) -> None:
         """Numbers that the kernel left to Python: more than 15 digits or so, or very large or small."""
-        from modlm.formats.arpa_kernels import TOP_BACKOFF
+        from modlm.formats.arpa import row_kernels as kernels
 
         for place, start, end in self.longs_L3[:longs].tolist():
             row, is_backoff = divmod(place, 2)
-            found = self.lines.text[start:end].tobytes()
-            value, line = float(found), self.lines.line + row - first
+            found, code = self.lines.text[start:end].tobytes(), 0
+            value = float(found)
             if not np.isfinite(value):
-                what = "log10 backoff weight" if is_backoff else "log10 probability"
-                raise self.lines.fail(number_error(found, what, section.order, top=top), line=line)
-            if not is_backoff and value > TOLERANCE:
-                raise self.lines.fail(positive_error(found), line=line)
-            if is_backoff and top and value != 0:
-                raise self.lines.fail(row_error(TOP_BACKOFF, found, section.order, top=top), line=line)
-            if is_backoff:
+                code = kernels.BAD_BACKOFF if is_backoff else kernels.BAD_PROBABILITY
+            elif is_backoff:
                 section.backoffs[row] = value
+                code = kernels.TOP_BACKOFF if top and value != 0 else 0
             else:
                 section.probs[row] = min(value, 0.0)
+                code = kernels.POSITIVE if value > TOLERANCE else 0
+            if code:
+                raise self.lines.fail(
+                    row_error(code, found, section.order, top=top), line=self.lines.line + row - first
+                )
 
     def _settle_words(self, unigrams: _Section) -> Vocabulary:
         """The vocabulary; sets the id of every word of the table, and puts ids in the unigrams."""

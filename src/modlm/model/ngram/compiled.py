@@ -8,7 +8,6 @@ out of it, `from_arpa` reads one that somebody else made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -21,8 +20,8 @@ from modlm.counts.counts import Counts
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import ROOT, Trie
 from modlm.errors import ConfigError
-from modlm.model import few
-from modlm.model.index import Index
+from modlm.model.ngram import without_numba
+from modlm.model.ngram.index import Index
 from modlm.smoothing.smoother import Estimates
 
 Records = NDArray[np.void]
@@ -43,34 +42,6 @@ def leaf_type(real: DTypeLike) -> np.dtype[np.void]:
     """An n-gram of the highest order, which nothing follows."""
     wide = np.dtype(real).itemsize == 8
     return np.dtype([("suffix", "<u4"), *([("unused", "<u4")] if wide else []), ("prob", real)])
-
-
-@dataclass(frozen=True, eq=False)
-class Unpacked:
-    """The compiled form with an array for each thing: how it is read from ARPA files, pruned, and written to them."""
-
-    trie: Trie
-    probs: AnyFloats
-    backoffs: AnyFloats
-    start: int
-
-    @property
-    def arrays(self) -> tuple[Ids, Ids, Ids, AnyFloats, AnyFloats]:
-        """The arrays as kernels take them."""
-        return self.trie.words, self.trie.first, self.trie.suffix, self.probs, self.backoffs
-
-    @property
-    def vocab_size(self) -> int:
-        """J, the number of words that can be predicted."""
-        return self.trie.vocab_size
-
-    def packed(self) -> Compiled:
-        """The form that answers queries."""
-        trie, inner = self.trie, self.trie.contexts
-        nodes, leaves = empty_records(trie, self.probs.dtype)
-        nodes["prob"][:inner], nodes["backoff"][:inner] = self.probs[:inner], self.backoffs
-        leaves["prob"] = self.probs[inner:]
-        return Compiled(trie.words, nodes, leaves, trie.levels, self.start)
 
 
 def empty_records(trie: Trie, dtype: DTypeLike) -> tuple[Records, Records]:
@@ -142,8 +113,7 @@ class Compiled:
         node = self.start
         while node:
             out[np.searchsorted(self.levels, node, side="right") - 1] = node
-            below = int(self.nodes["suffix"][node])
-            node = below if below < node else 0
+            node = self.shorter(node)
         return out
 
     @cached_property
@@ -158,6 +128,22 @@ class Compiled:
         out[inner] = self.nodes["prob"][nodes[inner]]
         out[~inner] = self.leaves["prob"][nodes[~inner] - self.contexts]
         return out
+
+    def followers(self, context: int) -> tuple[int, int]:
+        """The nodes that follow a context, as the first and the one behind the last; none where a damaged file errs."""
+        low, high = int(self.nodes["first"][context]), int(self.nodes["first"][context + 1])
+        return low, max(low, min(high, len(self.words)))
+
+    def follower(self, context: int, word: int) -> int:
+        """The node of a word after a context, 0 when it has none."""
+        low, high = self.followers(context)
+        place = low + int(np.searchsorted(self.words[low:high], np.uint32(word)))
+        return place if place < high and self.words[place] == word else 0
+
+    def shorter(self, context: int) -> int:
+        """The context one step down, always a smaller node."""
+        below = int(self.nodes["suffix"][context])
+        return below if below < context else 0
 
     @cached_property
     def trie(self) -> Trie:
@@ -178,10 +164,6 @@ class Compiled:
         backoffs: AnyFloats = self.nodes["backoff"][:-1]
         return backoffs
 
-    def unpacked(self) -> Unpacked:
-        """A copy with an array for each thing."""
-        return Unpacked(self.trie, self.probs, np.ascontiguousarray(self.backoffs), self.start)
-
     def score(self, ids: Ids, *, workers: int | None = None) -> Floats:
         """P of each word of a text of whole sentences, 1 at each `<s>`."""
         walk = self._walk()
@@ -199,10 +181,10 @@ class Compiled:
     def _walk(self) -> Callable[..., None]:
         """The kernel that scores a text, with all it needs of the model."""
         if self.index is not None:
-            from modlm.model.index_kernels import score_indexed
+            from modlm.model.ngram.index_kernels import score_indexed
 
             return partial(score_indexed, *self.index.arrays, self.order.bit_length())
-        from modlm.model.compiled_kernels import score_text
+        from modlm.model.ngram.compiled_kernels import score_text
 
         return partial(score_text, *self.arrays, self.start)
 
@@ -214,9 +196,9 @@ class Compiled:
 
     def advance(self, states: Ints, words: Ids) -> tuple[Ints, Ints, Floats]:
         """The states after one more word each, the n-grams found, and the probability of the word."""
-        if few.answered_here(len(states)):
-            return few.advance(self, states, words)
-        from modlm.model.compiled_kernels import advance
+        if without_numba.is_faster(len(states)):
+            return without_numba.advance(self, states, words)
+        from modlm.model.ngram.compiled_kernels import advance
 
         new_states, nodes = np.empty((2, len(states)), dtype=np.int64)
         out = np.empty(len(states))
@@ -229,13 +211,22 @@ class Compiled:
             out_BJ = np.empty((len(states), self.vocab_size), dtype=self.dtype)
         elif out_BJ.shape != (len(states), self.vocab_size):
             raise ConfigError(f"{len(states)} rows of {self.vocab_size} are written, but the array has {out_BJ.shape}.")
-        if few.answered_here(len(states)):
-            few.distributions(self, states, out_BJ)
+        if without_numba.is_faster(len(states)):
+            without_numba.distributions(self, states, out_BJ)
             return out_BJ
-        from modlm.model.compiled_kernels import distributions
+        from modlm.model.ngram.compiled_kernels import distributions
 
         distributions(*self.arrays, self.unigrams, states, out_BJ)
         return out_BJ
+
+
+def over_contexts(
+    levels: tuple[int, ...], order: int, task: Callable[[int, int], None], *, workers: int | None
+) -> None:  # fmt: skip
+    """task(low, high) for ranges that cover the contexts of an order's n-grams, in parallel."""
+    low, high = levels[order - 1 : order + 1]
+    ranges = even_ranges(high - low, 8 * threads(workers))
+    in_parallel([partial(task, low + begin, low + end) for begin, end in ranges], workers=workers)
 
 
 def compile_estimates(
@@ -253,7 +244,8 @@ def compile_estimates(
     count is at most that get no mass of their own (their context's backoff takes it); removing their nodes is
     `pruning`'s job.
     """
-    from modlm.model.compiled_kernels import interpolate, pruned_sums
+    from modlm.counts.trie_kernels import context_sums
+    from modlm.model.ngram.compiled_kernels import interpolate
 
     if isinstance(raw, SkipCounts):
         raise ConfigError("Skip n-grams have no compiled form. Use them as a block of a mixture.")
@@ -261,29 +253,26 @@ def compile_estimates(
     nodes, leaves = empty_records(trie, dtype)
     thresholds = tuple(prune) + (prune[-1] if prune else 0,) * (trie.order - len(prune))
 
-    def fill(order: int, low: int, high: int) -> None:
-        table, threshold = estimates.discounts[order - 1], thresholds[order - 1]
+    def fill(order: int, frequencies: np.ndarray, low: int, high: int) -> None:
+        table = estimates.discounts[order - 1]
         own, base = (leaves, trie.contexts) if order == trie.order else (nodes, 0)
         for begin in range(low, high, CHUNK):
             end = min(high, begin + CHUNK)
             sums = estimates.sums_of(order, begin, end)
             kept, fallback = sums.kept, sums.fallback
-            if threshold:
-                left = np.empty_like(kept)
-                pruned_sums(trie.first, counts.frequencies, raw.frequencies, threshold, table, begin, end, left)
+            if thresholds[order - 1]:
+                total, followers, left = np.empty((3, len(kept)))
+                context_sums(trie.first, frequencies, table, begin, end, total, followers, left)
                 fallback = np.where(kept > 0, 1 - (1 - fallback) * left / np.where(kept > 0, kept, 1), 1.0)
                 kept = left
-            interpolate(
-                counts.frequencies, raw.frequencies, threshold, table, begin, end, kept, fallback, nodes, own, base
-            )  # fmt: skip
+            interpolate(frequencies, table, begin, end, kept, fallback, nodes, own, base)
 
-    fill(1, 0, 1)  # the root's own probability is 0, so what unigrams fall back to is added here
+    fill(1, counts.frequencies, 0, 1)  # the root has no probability: what unigrams fall back to is added here
     unigrams = leaves["prob"] if trie.order == 1 else nodes["prob"][1 : trie.levels[2]]
     unigrams[: len(lowest)] += (nodes["backoff"][ROOT] * lowest).astype(dtype)
     for order in range(2, trie.order + 1):
-        low, high = trie.levels[order - 1], trie.levels[order]
-        parts = threads(workers) * 4
-        in_parallel(
-            [partial(fill, order, low + a, low + b) for a, b in even_ranges(high - low, parts)], workers=workers
-        )
+        frequencies, threshold = counts.frequencies, thresholds[order - 1]
+        if threshold:
+            frequencies = np.where(raw.frequencies > threshold, frequencies, 0)
+        over_contexts(trie.levels, order, partial(fill, order, frequencies), workers=workers)
     return Compiled(trie.words, nodes, leaves, trie.levels, counts.start_context[0])

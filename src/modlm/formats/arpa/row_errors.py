@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
-from modlm.formats.arpa_header import TOLERANCE
+from modlm.formats.arpa.header import TOLERANCE
 from modlm.formats.lines import shown
 
 
@@ -15,41 +16,27 @@ def row_rule(order: int, *, top: bool) -> str:
     return rf"A row of \{order}-grams: is the log10 probability, {words}{end}, separated by tabs or spaces."
 
 
-def number_error(found: bytes, what: str, order: int, *, top: bool) -> str:
-    """For a field that is no finite number."""
-    try:
-        value = float(found)
-    except ValueError:
-        return f"{shown(found)} stands where the {what} belongs, but is no number. {row_rule(order, top=top)}"
-    if math.isfinite(value):
-        return f"{shown(found)} is no plain decimal number. {row_rule(order, top=top)}"
-    return (
-        f"the {what} is {shown(found)}. It must be finite; probability zero is written -99. "
-        "A tool that writes such numbers failed to estimate them: estimate the model again."
-    )
-
-
-def positive_error(found: bytes) -> str:
-    """For a probability above 1."""
-    return (
-        f"the log10 probability {shown(found)} is positive, so the probability is above 1. At most 0 is allowed "
-        f"(rounding up to {TOLERANCE:g} is forgiven). Estimate the model again; old versions of IRSTLM write such."
-    )
-
-
 def row_error(code: int, found: bytes, order: int, *, top: bool) -> str:
-    """The message for a row that a kernel refused, given the field in question."""
-    from modlm.formats import arpa_kernels as kernels
+    """The message for a row that was refused, given the field in question."""
     from modlm.formats import word_kernels as fields
+    from modlm.formats.arpa import row_kernels as kernels
 
     rule = row_rule(order, top=top)
-    if code == kernels.BAD_PROBABILITY:
-        return number_error(found, "log10 probability", order, top=top)
-    if code == kernels.BAD_BACKOFF:
-        return number_error(found, "log10 backoff weight", order, top=top)
-    if code == kernels.POSITIVE:
-        return positive_error(found)
+    if code in (kernels.BAD_PROBABILITY, kernels.BAD_BACKOFF):
+        what = "log10 probability" if code == kernels.BAD_PROBABILITY else "log10 backoff weight"
+        with suppress(ValueError):
+            if math.isfinite(float(found)):
+                return f"{shown(found)} is no plain decimal number. {rule}"
+            return (
+                f"the {what} is {shown(found)}. It must be finite; probability zero is written -99. "
+                "A tool that writes such numbers failed to estimate them: estimate the model again."
+            )
+        return f"{shown(found)} stands where the {what} belongs, but is no number. {rule}"
     messages = {
+        kernels.POSITIVE: (
+            f"the log10 probability {shown(found)} is positive, so the probability is above 1. At most 0 is allowed "
+            f"(rounding up to {TOLERANCE:g} is forgiven). Estimate the model again; old versions of IRSTLM write such."
+        ),
         kernels.TOP_BACKOFF: (
             f"backoff weight {shown(found)} on an n-gram of the highest order, {order}, from which nothing backs off. "
             "Remove it, or announce the missing higher order."

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 
 from modlm.arrays import Floats, Ids
 from modlm.errors import EstimationError
-from modlm.formats.arpa_header import TOLERANCE
+from modlm.formats.arpa.header import TOLERANCE
 from modlm.formats.output import RowWriter, text_output
 from modlm.text.vocabulary import Vocabulary
 
 LOG_ZERO = -99.0
-
-Float32s = NDArray[np.float32]
 
 
 class ArpaRows(NamedTuple):
@@ -66,32 +64,35 @@ def write_arpa(
 def _write_block(writer: RowWriter, block: ArpaRows, order: int) -> None:
     from modlm.formats.write_kernels import write_arpa_rows
 
-    ngrams = np.ascontiguousarray(block.ngrams, np.uint32)
+    ngrams, start = np.ascontiguousarray(block.ngrams, np.uint32), writer.vocabulary.start
     assert ngrams.shape == (len(block.log10_probs), order), f"{ngrams.shape} ids for rows of order {order}"
-    probs = _probabilities(ngrams, block.log10_probs, writer.vocabulary, order)
-    backoffs = np.zeros(0, np.float32)
-    if block.log10_backoffs is not None:
-        assert len(block.log10_backoffs) == len(ngrams)
-        backoffs = _finite(block.log10_backoffs, "backoff weight", order)
-    writer.write(
-        ngrams,
-        lambda row, *arrays: write_arpa_rows(ngrams, probs, backoffs, row, *arrays),
-        partial(_odd_row, writer.vocabulary, ngrams, probs, backoffs),
-    )
-
-
-def _probabilities(ngrams: Ids, log10_probs: Floats, vocabulary: Vocabulary, order: int) -> Float32s:
+    assert block.log10_backoffs is None or len(block.log10_backoffs) == len(ngrams)
+    log10_probs = block.log10_probs
     if order == 1:  # what is never predicted has no probability: lmplz writes 0
-        log10_probs = np.where((ngrams[:, 0] == vocabulary.start) & np.isneginf(log10_probs), 0.0, log10_probs)
+        log10_probs = np.where((ngrams[:, 0] == start) & np.isneginf(log10_probs), 0.0, log10_probs)
     if np.any(log10_probs > TOLERANCE):
         raise EstimationError(
             f"Cannot write the {order}-grams: the log10 probability {np.max(log10_probs):g} is above 0. "
             "The model it comes from is not a proper one; estimate it again."
         )
-    return np.minimum(_finite(log10_probs, "probability", order), np.float32(0))
+    probs = np.minimum(_finite(log10_probs, "probability", order), np.float32(0))
+    backoffs = np.zeros(0, np.float32)
+    if block.log10_backoffs is not None:
+        backoffs = _finite(block.log10_backoffs, "backoff weight", order)
+
+    def odd_row(row: int) -> bytes:
+        """A row with a number too large or too small for the kernel."""
+        words = " ".join(writer.vocabulary.word(word) for word in ngrams[row].tolist())
+        prob, *backoff = (
+            "0" if number == 0 else np.format_float_scientific(number, trim="-", exp_digits=1)
+            for number in (probs[row], *backoffs[row : row + 1])
+        )
+        return ("\t".join((prob, words, *backoff)) + "\n").encode()
+
+    writer.write(ngrams, partial(write_arpa_rows, ngrams, probs, backoffs), odd_row)
 
 
-def _finite(numbers: Floats, what: str, order: int) -> Float32s:
+def _finite(numbers: Floats, what: str, order: int) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         rounded = np.asarray(numbers).astype(np.float32)
     rounded[np.isneginf(rounded)] = LOG_ZERO
@@ -101,14 +102,3 @@ def _finite(numbers: Floats, what: str, order: int) -> Float32s:
             "ARPA files hold finite numbers only; estimate the model again."
         )
     return rounded
-
-
-def _odd_row(vocabulary: Vocabulary, ngrams: Ids, probs: Float32s, backoffs: Float32s, row: int) -> bytes:
-    """A row with a number too large or too small for the kernel."""
-    words = " ".join(vocabulary.word(word) for word in ngrams[row].tolist())
-    fields = [_shortest(probs[row]), words, *([_shortest(backoffs[row])] if len(backoffs) else [])]
-    return ("\t".join(fields) + "\n").encode()
-
-
-def _shortest(number: np.float32) -> str:
-    return "0" if number == 0 else np.format_float_scientific(number, trim="-", exp_digits=1)

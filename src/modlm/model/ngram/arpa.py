@@ -7,22 +7,21 @@ Numbers are log10 in the file and plain here; in double precision they read back
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from modlm.arrays import AnyFloats, Bools, Floats, Ids, even_ranges, in_parallel, threads
+from modlm.arrays import AnyFloats, Bools, Floats, Ids, in_parallel
 from modlm.counts.trie import Trie
 from modlm.errors import InputError
-from modlm.formats.arpa import ArpaTables, read_arpa
-from modlm.formats.arpa_checks import check_ngrams
-from modlm.formats.arpa_writer import ArpaRows, ArpaSection, write_arpa
-from modlm.model.compiled import Compiled, Unpacked
+from modlm.formats.arpa import ArpaRows, ArpaSection, ArpaTables, read_arpa, write_arpa
+from modlm.model.ngram.compiled import Compiled, empty_records, over_contexts
+from modlm.model.ngram.padded_starts import log10, node_rows, only_starts, rows_with_one_start
 from modlm.model.ngram_lm import NgramLM
-from modlm.model.sentence_starts import PaddedStarts, log10, node_rows, only_starts, start_nodes
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
 log = logging.getLogger("modlm")
@@ -35,7 +34,7 @@ MAX_NODES = 1 << 32
 
 def read_model(path: str | Path) -> NgramLM:
     """The model of an ARPA file, plain or compressed; a warning when its probabilities do not sum to one."""
-    vocabulary, compiled = from_arpa(read_arpa(path, check=False))
+    vocabulary, compiled = from_arpa(read_arpa(path))
     error = normalisation_error(compiled)
     if error > PROPER:
         log.warning("%s: after some contexts the probabilities do not sum to 1 but are %.2g off", path, error)
@@ -49,7 +48,7 @@ def from_arpa(
 
     An `<unk>` that is not there gets log10 probability -100, as in KenLM. Sentences begin after the longest run of
     `<s>` that is a context: one, in all files but those of models that pad the left edge. A backoff weight of an n-gram
-    that nothing follows is kept, but is not used. Takes 8 bytes more for each n-gram while it runs, and linear time.
+    that nothing follows is kept, but is not used. Takes 4 bytes more for each n-gram while it runs.
     """
     vocab_size, top = len(tables.vocabulary), tables.max_order
     sizes = [vocab_size + 1, *(len(rows) for rows in tables.orders[1:])]
@@ -62,15 +61,18 @@ def from_arpa(
     probs, backoffs = np.zeros(levels[-1], dtype), np.ones(levels[top], dtype)
     trie.words[1 : levels[2]], trie.first[0], trie.first[1] = np.arange(vocab_size + 1), 1, levels[2]
     _fill_unigrams(tables, probs, backoffs)
-    sorts = in_parallel([partial(_sorted_rows, table.ngrams, vocab_size) for table in tables.orders], workers=workers)
+    sorts = in_parallel([partial(_sorted, table.ngrams, vocab_size) for table in tables.orders], workers=workers)
     for order in range(2, top + 1):
         rows = _place(tables, sorts, order, trie, workers)
         begin, end = levels[order], levels[order + 1]
         probs[begin:end] = _plain(tables, order, tables.orders[order - 1].log10_probs[rows])
         if order < top:
             backoffs[begin:end] = _plain(tables, order, tables.orders[order - 1].log10_backoffs[rows])
-    start = _start(Unpacked(trie, probs, backoffs, 0)) if tables.has_start else 0
-    return tables.vocabulary, Unpacked(trie, probs, backoffs, start).packed()
+    nodes, leaves = empty_records(trie, dtype)
+    nodes["prob"][:-1], nodes["backoff"][:-1], leaves["prob"] = probs[: levels[top]], backoffs, probs[levels[top] :]
+    begun = (node for node in only_starts(trie) if trie.first[node] < trie.first[node + 1])  # with something after it
+    start = max(begun, default=0) if tables.has_start else 0
+    return tables.vocabulary, Compiled(trie.words, nodes, leaves, levels, start)
 
 
 def _fill_unigrams(tables: ArpaTables, probs: AnyFloats, backoffs: AnyFloats) -> None:
@@ -96,59 +98,56 @@ def _plain(tables: ArpaTables, order: int, log10_numbers: Floats) -> Floats:
     return numbers
 
 
-def _sorted_rows(ngrams: Ids, vocab_size: int) -> tuple[Ids, Ids]:
-    """The rows in the order of their words, and in the order of all words but the first."""
-    from modlm.model.arpa_kernels import sort_by
+def _sorted(ngrams: Ids, vocab_size: int) -> Ids:
+    """The rows in the order of their words."""
+    from modlm.model.ngram.arpa_kernels import sort_by
 
     assert ngrams.max(initial=0) <= vocab_size, "ids of another vocabulary"
     rows = np.arange(len(ngrams), dtype=np.uint32)
     spare = np.empty_like(rows)
-    for column in range(ngrams.shape[1] - 1, 0, -1):
+    for column in range(ngrams.shape[1] - 1, -1, -1):
         sort_by(ngrams, column, vocab_size, rows, spare)
         rows, spare = spare, rows
-    sort_by(ngrams, 0, vocab_size, rows, spare)
-    return spare, rows
+    return rows
 
 
-def _place(tables: ArpaTables, sorts: list[tuple[Ids, Ids]], order: int, trie: Trie, workers: int | None) -> Ids:
+def _place(tables: ArpaTables, sorts: list[Ids], order: int, trie: Trie, workers: int | None) -> Ids:
     """Bring the n-grams of an order into the trie; the row of each of its nodes."""
-    from modlm.model.arpa_kernels import fill_followers, find_suffixes, place_followers
+    from modlm.model.ngram.arpa_kernels import fill_followers, place_followers
 
-    ngrams, (rows, by_suffix) = tables.orders[order - 1].ngrams, sorts[order - 1]
-    shorter, shorter_rows = tables.orders[order - 2].ngrams, sorts[order - 2][0]
+    ngrams, rows = tables.orders[order - 1].ngrams, sorts[order - 1]
+    shorter, shorter_rows = tables.orders[order - 2].ngrams, sorts[order - 2]
     if order == 2:  # every word has a node, whatever the file has
         shorter_rows = np.arange(len(tables.vocabulary) + 1, dtype=np.uint32)
         shorter = shorter_rows[:, None]
     low, high = trie.levels[order - 1], trie.levels[order]
-    suffixes = np.empty(len(ngrams), np.uint32)
-    both: list[Callable[[], bool]] = [
-        partial(place_followers, ngrams, rows, shorter, shorter_rows, low, high, trie.first),
-        partial(find_suffixes, ngrams, by_suffix, shorter, shorter_rows, low, suffixes),
-    ]
-    if not all(in_parallel(both, workers=workers)):
-        raise _fault(tables)
+    placed = place_followers(ngrams, rows, shorter, shorter_rows, low, high, trie.first)
+    if placed < len(rows):
+        raise _fault(tables, order, *rows[max(0, placed - 1) : placed + 1].tolist())
     trie.first[high] = trie.levels[order + 1]
-    tasks = [
-        partial(fill_followers, ngrams, rows, suffixes, high, low + a, low + b, trie.words, trie.first, trie.suffix)
-        for a, b in even_ranges(high - low, 4 * threads(workers))
-    ]
-    in_parallel(tasks, workers=workers)
+    fill = partial(fill_followers, ngrams, rows, high, trie.words, trie.first, trie.suffix)
+    over_contexts(trie.levels, order, fill, workers=workers)
     return rows
 
 
-def _fault(tables: ArpaTables) -> InputError:
-    """What is wrong with the n-grams; the reader's own check names the row."""
-    try:
-        check_ngrams(tables)
-    except InputError as error:
-        return error
-    raise AssertionError("an n-gram has no place in the trie, but the tables are sound")
-
-
-def _start(compiled: Unpacked) -> int:
-    """The longest run of `<s>` with something after it."""
-    first = compiled.trie.first
-    return max((node for node in only_starts(compiled) if first[node] < first[node + 1]), default=0)
+def _fault(tables: ArpaTables, order: int, *rows: int) -> InputError:
+    """Why the last of some sorted rows has no place: it is there twice, or its context is not there."""
+    table = tables.orders[order - 1]
+    ngram = table.ngrams[rows[-1]]
+    names = [*tables.vocabulary.words, "<s>"]
+    words = [names[word] for word in ngram.tolist()]
+    if len(rows) == 2 and np.array_equal(table.ngrams[rows[0]], ngram):
+        message = (
+            f"the {order}-gram {' '.join(words)!r} is there twice; it stands on line {table.line(rows[0])} already. "
+            "Keep one of the two rows, and correct the count."
+        )
+    else:
+        message = (
+            f"the {order}-gram {' '.join(words)!r} has no context: {' '.join(words[:-1])!r} is not among the "
+            f"{order - 1}-grams. Every n-gram's words but the last must be an n-gram too, since it carries the backoff "
+            "weight; a tool that prunes must keep it."
+        )
+    return InputError(message, path=tables.path, line=table.line(rows[-1]))
 
 
 def normalisation_error(compiled: Compiled, *, contexts: int = 64) -> float:
@@ -165,7 +164,7 @@ def normalisation_error(compiled: Compiled, *, contexts: int = 64) -> float:
 def to_arpa(compiled: Compiled, vocabulary: Vocabulary, path: str | Path, *, overwrite: bool = True) -> None:
     """Write the model as an ARPA file, gzip if the name ends in .gz.
 
-    A model with several `<s>` at the left edge is written with one, and gives the same scores (`sentence_starts`).
+    A model with several `<s>` at the left edge is written with one, and gives the same scores (`padded_starts`).
     """
     assert len(vocabulary) == compiled.vocab_size
     write_arpa(path, vocabulary, arpa_sections(compiled), overwrite=overwrite)
@@ -173,27 +172,22 @@ def to_arpa(compiled: Compiled, vocabulary: Vocabulary, path: str | Path, *, ove
 
 def arpa_sections(compiled: Compiled) -> list[ArpaSection]:
     """The rows of each order, made as they are asked for."""
-    trie, starts = compiled.trie, start_nodes(compiled)
-    padded = PaddedStarts(compiled) if trie.order > 1 and len(only_starts(compiled)) > 1 else None
-    sections = []
+    trie, starts = compiled.trie, 1 + compiled.vocab_size  # the first node that begins with `<s>`; so do all after it
+    padded, sections = trie.order > 1 and len(only_starts(trie)) > 1, []
     for order in range(1, trie.order + 1):
-        low, high = trie.levels[order], trie.levels[order + 1]
-        if padded is None:
-            sections.append(ArpaSection(high - low, _blocks(compiled, order, low, high)))
-        else:
-            at_start, high = padded.rows(order), starts[order - 1].start
-            blocks = _blocks(compiled, order, low, high, at_start)
-            sections.append(ArpaSection(high - low + len(at_start.ngrams), blocks))
+        low, high = trie.levels[order : order + 2]
+        at_start = [rows_with_one_start(compiled, order)] if padded else []
+        high = starts if padded else high
+        count = high - low + sum(len(rows.ngrams) for rows in at_start)
+        sections.append(ArpaSection(count, chain(_blocks(compiled, order, low, high), at_start)))
+        starts = int(trie.first[starts]) if order < trie.order else starts
     return sections
 
 
-def _blocks(compiled: Compiled, order: int, low: int, high: int, more: ArpaRows | None = None) -> Iterator[ArpaRows]:
+def _blocks(compiled: Compiled, order: int, low: int, high: int) -> Iterator[ArpaRows]:
     top = order == compiled.trie.order
     for begin in range(low, high, BLOCK):
         end = min(high, begin + BLOCK)
         backoffs = None if top else log10(compiled.nodes["backoff"][begin:end])
-        yield ArpaRows(
-            node_rows(compiled, order, begin, end), log10(compiled.probs_of(np.arange(begin, end))), backoffs
-        )
-    if more is not None:
-        yield more
+        probs = log10(compiled.probs_of(np.arange(begin, end)))
+        yield ArpaRows(node_rows(compiled.trie, order, begin, end), probs, backoffs)

@@ -30,16 +30,12 @@ def read_announced(lines: Lines) -> list[int]:
     """The announced number of n-grams of each order, from 1 up; the lines are left at the first section mark."""
     _find_data(lines)
     counts: dict[int, int] = {}
-    while True:
-        before = lines.at, lines.line
-        line = lines.take_line()
-        if line is None:
-            raise lines.fail(r"the file ends after \data\. Sections such as \1-grams: must follow; is it truncated?")
+    while (line := lines.peek()) is not None:
         if line.startswith(b"\\"):
-            lines.at, lines.line = before
             return _in_order(lines, counts)
-        if line.strip():
-            _read_count(lines, line.strip(), counts)
+        _read_count(lines, line, counts)
+        lines.take_line()
+    raise lines.fail(r"the file ends after \data\. Sections such as \1-grams: must follow; is it truncated?")
 
 
 def _find_data(lines: Lines) -> None:
@@ -64,22 +60,20 @@ def _find_data(lines: Lines) -> None:
 
 
 def _read_count(lines: Lines, line: bytes, counts: dict[int, int]) -> None:
-    at = lines.line - 1
     match = COUNT_LINE.fullmatch(line)
     if match is None:
         raise lines.fail(
             rf"{shown(line)} is no count. Between \data\ and \1-grams: stand lines such as 'ngram 2=264990', "
-            "a whole number for each order.",
-            line=at,
+            "a whole number for each order."
         )
     order, count = int(match[1]), int(match[2])
     if not 1 <= order <= MAX_ORDER:
-        raise lines.fail(f"order {order} is announced. Orders go from 1 to {MAX_ORDER}.", line=at)
+        raise lines.fail(f"order {order} is announced. Orders go from 1 to {MAX_ORDER}.")
     if order in counts:
-        raise lines.fail(f"order {order} is announced twice. Remove one of the 'ngram {order}=' lines.", line=at)
+        raise lines.fail(f"order {order} is announced twice. Remove one of the 'ngram {order}=' lines.")
     if count < 0 or (order == 1 and count == 0):
         rule = "There must be unigrams, or there are no words." if count == 0 else "A count cannot be negative."
-        raise lines.fail(f"{count} {order}-grams are announced. {rule}", line=at)
+        raise lines.fail(f"{count} {order}-grams are announced. {rule}")
     counts[order] = count
 
 
@@ -107,32 +101,17 @@ def check_size(lines: Lines, counts: list[int], size: int) -> None:
         )
 
 
-def next_mark(lines: Lines) -> bytes | None:
-    """The next line that is not blank, stripped; None at the end of the file."""
-    while (line := lines.take_line()) is not None:
-        if line.strip():
-            return line.strip()
-    return None
-
-
-def expect_section(lines: Lines, order: int, counts: list[int]) -> None:
-    """Take the mark of a section."""
-    line = next_mark(lines)
+def expect_mark(lines: Lines, order: int, counts: list[int]) -> None:
+    r"""Take the mark of a section, or `\end\` after the last one."""
+    line, ends = lines.peek(), order > len(counts)
+    if line is None and ends:
+        raise lines.fail(r"the file ends without the line \end\. It is truncated; get it again, or add \end\.")
     if line is None:
         raise lines.fail(rf"the file ends where \{order}-grams: should begin. It is truncated.")
     match = SECTION_MARK.fullmatch(line)
-    if match is not None and int(match[1]) == order:
-        return
-    raise lines.fail(_not_expected(line, order, counts), line=lines.line - 1)
-
-
-def expect_end(lines: Lines, counts: list[int]) -> None:
-    r"""Take `\end\`."""
-    line = next_mark(lines)
-    if line is None:
-        raise lines.fail(r"the file ends without the line \end\. It is truncated; get it again, or add \end\.")
-    if line != END:
-        raise lines.fail(_not_expected(line, len(counts) + 1, counts), line=lines.line - 1)
+    if line != END if ends else match is None or int(match[1]) != order:
+        raise lines.fail(_not_expected(line, order, counts))
+    lines.take_line()
 
 
 def _not_expected(line: bytes, order: int, counts: list[int]) -> str:

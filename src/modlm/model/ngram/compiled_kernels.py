@@ -16,19 +16,17 @@ from modlm.arrays import AnyFloats, Floats, Ids, Ints, inlined, int64, kernel
 from modlm.counts.search_kernels import NOT_FOUND, ONE, WIDTH, among, find, prefetch
 
 Records = NDArray[np.void]
-CACHED = 1 << 22  # nodes that a processor's caches hold, about
 DEEPEST = 64  # contexts of contexts; no order comes near it
 
 
 @kernel
 def interpolate(
-    counts: np.ndarray, raw: np.ndarray, threshold: int, discounts: Floats, low: int, high: int,
-    kept: Floats, fallback: Floats, nodes: Records, own: Records, base: int,
+    counts: np.ndarray, discounts: Floats, low: int, high: int, kept: Floats, fallback: Floats,
+    nodes: Records, own: Records, base: int,
 ) -> None:  # fmt: skip
     """Probabilities of the followers of contexts low..high-1, and the contexts' backoffs.
 
-    P(w | c) = (1 - fallback) (r - discount) / kept + fallback P(w | shorter c). Followers whose raw count is at most
-    `threshold` are given no mass of their own: they are about to be pruned. The followers are own[node - base].
+    P(w | c) = (1 - fallback) (r - discount) / kept + fallback P(w | shorter c). The followers are own[node - base].
     """
     last = len(discounts) - 1
     for context in range(low, high):
@@ -38,27 +36,9 @@ def interpolate(
         first, end = int64(nodes[context].first), int64(nodes[context + 1].first)
         for node in range(max(first, base), min(end, base + len(own))):
             r = int64(counts[node])
-            part = 0.0
-            if r > 0 and raw[node] > threshold:
-                part = (r - discounts[min(r, last)]) * scale
+            part = (r - discounts[min(r, last)]) * scale if r > 0 else 0.0
             below = int64(own[node - base].suffix)
             own[node - base].prob = part + alpha * (nodes[below].prob if below < len(nodes) else 0.0)
-
-
-@kernel
-def pruned_sums(
-    first: Ids, counts: np.ndarray, raw: np.ndarray, threshold: int, discounts: Floats, low: int, high: int,
-    kept: Floats,
-) -> None:  # fmt: skip
-    """What the followers of each context keep, not counting those that will be pruned."""
-    last = len(discounts) - 1
-    for context in range(low, high):
-        total = 0.0
-        for node in range(int64(first[context]), min(int64(first[context + 1]), len(counts))):
-            r = int64(counts[node])
-            if r > 0 and raw[node] > threshold:
-                total += r - discounts[min(r, last)]
-        kept[context - low] = total
 
 
 @kernel
@@ -120,15 +100,13 @@ def score_text(
     Walking one sentence to its end would wait for memory at every step. So each round takes every lane one search
     further, in passes over the lanes, and each pass asks for the memory that the next one will read: where the
     followers of each context lie; halving of the long ranges, all lanes together; the comparison of what is left; what
-    was found. In a small model, whose nodes are in the cache anyway, the last two passes are one. As in `advance`, an
-    id above that of `<s>` empties the context.
+    was found. As in `advance`, an id above that of `<s>` empties the context.
     """
     place, stop = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.uint64)
     context, weight = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.float64)
     word, long_lanes = np.empty(len(lanes), np.uint32), np.empty(len(lanes), np.uint64)
     low, size = np.empty(len(lanes), np.uint64), np.empty(len(lanes), np.uint64)
     total, inner = np.uint64(len(words)), np.uint64(len(nodes) - 1)
-    large = len(nodes) > CACHED
     active = np.uint64(0)
     lane: Any
     for lane in range(len(lanes) - 1):
@@ -167,22 +145,19 @@ def score_text(
                 if room > WIDTH:
                     left += ONE
             longer = left
-        if large:
-            for i in range(active):
-                lane = np.uint64(i)
-                node = among(words, low[lane], size[lane], word[lane]) if size[lane] != NOT_FOUND else NOT_FOUND
-                low[lane] = node
-                if node >= inner:
-                    prefetch(leaves, node - inner)
-                else:
-                    prefetch(nodes, node if node != NOT_FOUND else np.uint64(nodes[context[lane]].suffix))
+        for i in range(active):
+            lane = np.uint64(i)
+            node = among(words, low[lane], size[lane], word[lane]) if size[lane] != NOT_FOUND else NOT_FOUND
+            low[lane] = node
+            if node >= inner:
+                prefetch(leaves, node - inner)
+            else:
+                prefetch(nodes, node if node != NOT_FOUND else np.uint64(nodes[context[lane]].suffix))
         lane = NOT_FOUND
         while lane < active:
             t = place[lane]
             if word[lane] < start:
                 node = low[lane]
-                if not large:
-                    node = among(words, node, size[lane], word[lane]) if size[lane] != NOT_FOUND else NOT_FOUND
                 if node == NOT_FOUND:
                     here = context[lane]
                     if here != NOT_FOUND:
@@ -232,36 +207,27 @@ def advance(
 
 
 @kernel
-def distribution(
-    words: Ids, nodes: Records, leaves: Records, unigrams: AnyFloats, context: np.uint64, out: AnyFloats
-) -> None:  # fmt: skip
-    """P of every word after a state: the unigrams scaled by all backoffs, then each longer context over them."""
-    chain = np.empty(DEEPEST, np.uint64)
-    weight = np.empty(DEEPEST + 1, np.float64)
-    depth = 0
-    weight[0] = 1.0
-    while context != NOT_FOUND and depth < DEEPEST:
-        chain[depth] = context
-        weight[depth + 1] = weight[depth] * nodes[context].backoff
-        depth += 1
-        context = shorter(nodes, context)
-    scale = out.dtype.type(weight[depth])
-    for word in range(len(out)):
-        out[word] = scale * unigrams[word]
-    for i in range(depth - 1, -1, -1):
-        context = chain[i]
-        scale = out.dtype.type(weight[i])
-        for node in range(nodes[context].first, min(int64(nodes[context + ONE].first), len(words))):
-            word = words[np.uint64(node)]
-            if word < len(out):
-                out[word] = scale * probability_of(nodes, leaves, np.uint64(node))
-
-
-@kernel
 def distributions(
     words: Ids, nodes: Records, leaves: Records, unigrams: AnyFloats, states: Ints, out_BJ: AnyFloats
 ) -> None:  # fmt: skip
-    """The distribution after each state."""
-    for i in range(len(states)):
-        state = np.uint64(states[i]) if 0 <= states[i] < len(nodes) - 1 else NOT_FOUND
-        distribution(words, nodes, leaves, unigrams, state, out_BJ[i])
+    """P of every word after each state: the unigrams scaled by all backoffs, then each longer context over them."""
+    chain, weight = np.empty(DEEPEST, np.uint64), np.empty(DEEPEST + 1, np.float64)
+    weight[0] = 1.0
+    for row in range(len(states)):
+        context = np.uint64(states[row]) if 0 <= states[row] < len(nodes) - 1 else NOT_FOUND
+        out, depth = out_BJ[row], 0
+        while context != NOT_FOUND and depth < DEEPEST:
+            chain[depth] = context
+            weight[depth + 1] = weight[depth] * nodes[context].backoff
+            depth += 1
+            context = shorter(nodes, context)
+        scale = out.dtype.type(weight[depth])
+        for word in range(len(out)):
+            out[word] = scale * unigrams[word]
+        for i in range(depth - 1, -1, -1):
+            context = chain[i]
+            scale = out.dtype.type(weight[i])
+            for node in range(nodes[context].first, min(int64(nodes[context + ONE].first), len(words))):
+                word = words[np.uint64(node)]
+                if word < len(out):
+                    out[word] = scale * probability_of(nodes, leaves, np.uint64(node))

@@ -10,8 +10,8 @@ import pytest
 from modlm import NgramLM
 from modlm.arrays import Ids, Ints
 from modlm.counts import count_text
-from modlm.model import few
-from modlm.model.compiled import Compiled
+from modlm.model.ngram import without_numba
+from modlm.model.ngram.compiled import Compiled
 
 RNG = np.random.default_rng(4)
 SENTENCES = [" ".join(RNG.choice(list("abcdefgh"), RNG.integers(0, 9))) for _ in range(80)]
@@ -40,23 +40,25 @@ def questions(compiled: Compiled) -> tuple[Ints, Ids]:
 
 def test_advance_is_the_kernel(compiled: Compiled) -> None:
     states, words = questions(compiled)
-    for here, there in zip(few.advance(compiled, states, words), compiled.advance(states, words), strict=True):
+    for here, there in zip(
+        without_numba.advance(compiled, states, words), compiled.advance(states, words), strict=True
+    ):
         assert np.array_equal(here, there)
 
 
 def test_distributions_are_the_kernel(compiled: Compiled) -> None:
     states = np.unique(questions(compiled)[0])
     out_BJ = np.empty((len(states), compiled.vocab_size), dtype=compiled.dtype)
-    few.distributions(compiled, states, out_BJ)
+    without_numba.distributions(compiled, states, out_BJ)
     assert np.array_equal(out_BJ, compiled.distributions(states))
 
 
 def test_only_the_first_few_questions_are_answered_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    monkeypatch.setattr(few, "_asked", iter(range(10**6)))
-    answers = [few.answered_here(1) for _ in range(few.QUESTIONS + 1)]
+    monkeypatch.setattr(without_numba, "_asked", iter(range(10**6)))
+    answers = [without_numba.is_faster(1) for _ in range(without_numba.QUESTIONS + 1)]
     assert all(answers[:-1]) and not answers[-1]
-    assert not few.answered_here(few.FEW + 1)
+    assert not without_numba.is_faster(without_numba.FEW + 1)
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.setattr(few, "_asked", iter(range(10**6)))
-    assert not few.answered_here(1)
+    monkeypatch.setattr(without_numba, "_asked", iter(range(10**6)))
+    assert not without_numba.is_faster(1)

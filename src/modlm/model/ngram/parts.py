@@ -13,7 +13,7 @@ from modlm.blocks import CONSTANT_BLOCKS
 from modlm.blocks.ngram import stored_discounts
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts
 from modlm.families import SMOOTHERS
-from modlm.model.compiled import Compiled, leaf_type, node_type
+from modlm.model.ngram.compiled import Compiled, leaf_type, node_type
 from modlm.model.ngram_lm import NgramLM, NgramSettings
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
