@@ -22,8 +22,8 @@ from modlm.errors import ConfigError, VocabularyError
 from modlm.text.vocabulary import END, Vocabulary
 
 if TYPE_CHECKING:
-    from modlm.model.perplexity import Perplexity
     from modlm.model.sampling import Sampling
+    from modlm.model.scored_text import ScoredText
 
 States = NDArray[Any]
 LONGEST = 512  # words that windows hold at most, whatever a model looks at
@@ -159,14 +159,14 @@ class LanguageModel(abc.ABC):
         ids = encode_sentences(sentences, self.vocabulary)
         return np.add.reduceat(self.sentence_log_probs(ids), np.flatnonzero(ids == self.vocabulary.start))
 
-    def perplexity(self, text: Any, *, encoding_errors: str = "strict") -> Perplexity:
+    def perplexity(self, text: Any, *, encoding_errors: str = "strict") -> ScoredText:
         """Perplexity of a text (a path, sentences or a Corpus) with what it counted; `float()` of it is the number.
 
         `encoding_errors="replace"` takes bytes that are not UTF-8 for U+FFFD.
         """
-        from modlm.model.perplexity import perplexity
+        from modlm.model.scored_text import score_text
 
-        return perplexity(self, text, encoding_errors=encoding_errors)
+        return score_text(self, text, encoding_errors=encoding_errors)
 
     def save(self, target: str | os.PathLike[str], *, card: str = "", overwrite: bool = False) -> None:
         """Write a model folder, which `modlm.load` opens; `card` says in Markdown what the model is."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from modlm.evaluation.compare import word_changes
+from modlm.model.scored_text import ScoredText
 from modlm.serve.library import Served
 from modlm.serve.refusals import bad
-from modlm.serve.scoring import ScoredSentences, totals
-from modlm.text.vocabulary import END_NAME
-
-MOST = 10  # words listed that gained or lost
+from modlm.serve.scoring import totals
+from modlm.text.vocabulary import END_NAME, UNKNOWN
 
 
 def check_units(models: Sequence[Served]) -> None:
@@ -29,47 +29,38 @@ def check_units(models: Sequence[Served]) -> None:
 
 
 def compare_answer(
-    models: Sequence[Served], sentences: Sequence[str], scored: Sequence[ScoredSentences]
+    models: Sequence[Served], sentences: Sequence[str], scored: Sequence[Sequence[ScoredText]]
 ) -> dict[str, Any]:
-    """The answer, from the scores of each model."""
-    words = [[*models[0].model.vocabulary.split(sentence), END_NAME] for sentence in sentences]
-    records = [_sentence(number, names, scored) for number, names in enumerate(words)]
-    gained, lost = changes([word for names in words for word in names], scored) if len(scored) > 1 else ([], [])
+    """The answer, from the sentences of the text under each model."""
+    names = [[*models[0].model.vocabulary.split(sentence), END_NAME] for sentence in sentences]
+    gained, lost = changes([word for own in names for word in own], *scored[:2]) if len(scored) > 1 else ([], [])
     return {
         "models": [{"model": served.name, **totals(own)} for served, own in zip(models, scored, strict=True)],
-        "sentences": records,
+        "sentences": [_sentence(*row) for row in zip(names, *scored, strict=True)],
         "gained": gained,
         "lost": lost,
     }
 
 
-def _sentence(number: int, names: Sequence[str], scored: Sequence[ScoredSentences]) -> dict[str, Any]:
-    parts = [own.part(number, number + 1) for own in scored]
-    logs, known = zip(*(part.words(0) for part in parts), strict=True)
-    rows = zip(names, zip(*logs, strict=True), zip(*known, strict=True), strict=True)
+def _sentence(names: Sequence[str], *scored: ScoredText) -> dict[str, Any]:
+    logs = zip(*(own.log_probs.tolist() for own in scored), strict=True)
+    known = zip(*((own.ids != UNKNOWN).tolist() for own in scored), strict=True)
     return {
-        "words": [{"word": word, "log_probs": values, "known": flags} for word, values, flags in rows],
-        "models": [{name: totals(part)[name] for name in ("log_prob", "perplexity", "unknown")} for part in parts],
+        "words": [
+            {"word": word, "log_probs": values, "known": flags}
+            for word, values, flags in zip(names, logs, known, strict=True)
+        ],
+        "models": [
+            {"log_prob": own.log_likelihood, "perplexity": own.perplexity, "unknown": own.unknown} for own in scored
+        ],
     }
 
 
-def changes(words: Sequence[str], scored: Sequence[ScoredSentences]) -> tuple[list[Any], list[Any]]:
-    """Words that gained and lost most under the second model against the first, in bits over the whole text.
-
-    Where a model gives a word no probability the difference is no number, and does not count.
-    """
-    first, second = scored[:2]
-    predicted = np.ones(len(first.ids), dtype=bool)
-    predicted[first.starts[:-1]] = False
-    with np.errstate(invalid="ignore"):
-        gains = (second.log_probs - first.log_probs)[predicted] / math.log(2)
-    gains[~np.isfinite(gains)] = 0.0
+def changes(
+    words: Sequence[str], first: Sequence[ScoredText], second: Sequence[ScoredText]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Words that gained and lost most under the second model against the first, in bits over the whole text."""
     names, word_of = np.unique(np.array(words, dtype=object), return_inverse=True)
-    bits, times = np.bincount(word_of, weights=gains), np.bincount(word_of)
-    order = np.argsort(-bits, kind="stable")
-
-    def listed(places: np.ndarray) -> list[dict[str, Any]]:
-        return [{"word": names[w], "occurrences": int(times[w]), "bits": float(bits[w])} for w in places.tolist()]
-
-    best, worst = order[:MOST], order[::-1][:MOST]
-    return listed(best[bits[best] > 0]), listed(worst[bits[worst] < 0])
+    logs = [np.concatenate([sentence.log_probs for sentence in own]) for own in (first, second)]
+    gained, lost = word_changes(names.tolist(), word_of, *logs)
+    return [asdict(change) for change in gained], [asdict(change) for change in lost]

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from modlm.evaluation.rescoring import IMPOSSIBLE, WORDS, Weights, lists_of
-from modlm.serve.scoring import ScoredSentences, finite
+from modlm.model.scored_text import ScoredText
 
 
 def rescore_answer(
-    name: str, lists: Sequence[Sequence[tuple[str, float]]], scored: ScoredSentences, weights: Weights
+    name: str, lists: Sequence[Sequence[tuple[str, float]]], scored: Sequence[ScoredText], weights: Weights
 ) -> dict[str, Any]:
     """The answer, from the scores of all hypotheses, list by list; equal totals keep their order."""
     hyps = [hyp for own in lists for hyp in own]
     starts = np.cumsum([0, *map(len, lists)])
     given = lists_of(
         [text for text, _ in hyps], starts,
-        np.array([score for _, score in hyps]), np.maximum(scored.sums, IMPOSSIBLE),
+        np.array([score for _, score in hyps]), np.maximum([own.log_likelihood for own in scored], IMPOSSIBLE),
     )  # fmt: skip
     with np.errstate(over="ignore", invalid="ignore"):  # scores and weights are of any size
         totals_H = given.totals(weights.array())
@@ -29,13 +28,8 @@ def rescore_answer(
     for own, begin, end in zip(lists, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         order = np.argsort(-totals_H[begin:end], kind="stable").tolist()
         entries = [
-            {"log_prob": finite(scored.sums[at]), "score": shown(totals_H[at]), "words": words_H[at]}
+            {"log_prob": scored[at].log_likelihood, "score": float(totals_H[at]), "words": words_H[at]}
             for at in range(begin, end)
         ]
         records.append({"best": order[0], "text": own[order[0]][0], "order": order, "hyps": entries})
     return {"model": name, "lists": records}
-
-
-def shown(total: float) -> float | None:
-    """Nothing for what is no number, which JSON cannot hold."""
-    return float(total) if math.isfinite(total) else None

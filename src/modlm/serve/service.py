@@ -12,6 +12,7 @@ import orjson
 import modlm
 from modlm.evaluation.rescoring import Weights
 from modlm.model.sampling import Sampling
+from modlm.model.scored_text import ScoredText
 from modlm.serve.batching import Batcher
 from modlm.serve.comparing import check_units, compare_answer
 from modlm.serve.explaining import explain_answer
@@ -31,7 +32,7 @@ from modlm.serve.requests import (
     WhyRequest,
 )
 from modlm.serve.rescoring import rescore_answer
-from modlm.serve.scoring import ScoredSentences, score_answer
+from modlm.serve.scoring import score_answer
 from modlm.serve.texts import check_context, check_sentences, lines_of
 from modlm.serve.why import why_answer
 from modlm.serve.workers import Workers
@@ -83,7 +84,7 @@ class Service:
         scored = [await self._scored(served, sentences, lambda own: own) for served in models]
         return await self.workers.run(lambda check: orjson.dumps(compare_answer(models, sentences, scored)))
 
-    async def _scored(self, served: Served, sentences: Sequence[str], finish: Callable[[ScoredSentences], T]) -> T:
+    async def _scored(self, served: Served, sentences: Sequence[str], finish: Callable[[list[ScoredText]], T]) -> T:
         words = check_sentences(sentences, self.limits)
         return await self.batchers[served.name].score(sentences, words, finish)
 

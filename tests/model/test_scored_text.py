@@ -9,7 +9,7 @@ import pytest
 
 from modlm.errors import InputError, ModlmError
 from modlm.model.ngram_lm import NgramLM
-from modlm.model.perplexity import Perplexity
+from modlm.model.scored_text import ScoredText
 from modlm.text import Corpus, Vocabulary
 from small_texts import model_of, oracle_of
 
@@ -101,7 +101,7 @@ def test_a_text_that_is_not_there_is_an_error(model: NgramLM, tmp_path: Path) ->
 
 
 def test_a_perplexity_too_large_for_a_float_is_infinite_and_its_bits_are_not() -> None:
-    result = Perplexity(-2000.0, 0.0, sentences=1, words=1, unknown=0, impossible=0, seconds=1.0)
+    result = ScoredText(-2000.0, 0.0, sentences=1, words=1, unknown=0, impossible=0, seconds=1.0)
     assert result.perplexity == math.inf
     assert result.bits == pytest.approx(1000 / math.log(2))
 
