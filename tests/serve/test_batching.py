@@ -43,8 +43,8 @@ def executor() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def total(scored: list[ScoredText]) -> float:
-    return ScoredText.total(scored).log_likelihood
+def total(scored: ScoredText) -> float:
+    return scored.log_likelihood
 
 
 def test_what_arrives_while_the_model_works_is_the_next_batch(executor: ThreadPoolExecutor) -> None:
@@ -84,7 +84,7 @@ def test_a_batch_takes_no_more_than_so_many_words(
 def test_a_request_that_fails_does_not_fail_its_neighbours(executor: ThreadPoolExecutor) -> None:
     model = Gated()
 
-    def refuse(scored: list[ScoredText]) -> float:
+    def refuse(scored: ScoredText) -> float:
         raise ModlmError("not this one")
 
     async def run() -> list[float | BaseException]:

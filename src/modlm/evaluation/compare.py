@@ -106,8 +106,7 @@ def compare_models(
         raise InputError("There are no sentences to compare on. Give a text with one sentence a line.")
     scores = tuple(scores_of(model, corpus) for model in models)
     lengths = np.diff(corpus.starts) - 1
-    begins = corpus.starts[:-1] - np.arange(corpus.sentences)  # among the predictions
-    first_S, *others_S = (np.add.reduceat(own.log_probs, begins) for own in scores)
+    first_S, *others_S = (own.sentence_sums() for own in scores)
     with np.errstate(invalid="ignore"):
         gains_MS = np.array(others_S) - first_S
     means_DM = drawn_means(gains_MS, lengths, rng=rng, draws=draws)

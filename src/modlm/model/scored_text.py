@@ -8,12 +8,13 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
+from modlm.arrays import Bools, Floats, Ids
 from modlm.errors import InputError
 from modlm.progress import progress
 from modlm.text.corpus import Corpus
@@ -39,7 +40,9 @@ def perplexity_of(log_likelihood: float, predictions: int) -> float:
     return math.exp(mean) if mean < LARGEST else math.inf
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(
+    slots=True, eq=False
+)  # not frozen: the server makes one for each sentence, and that would take four times as long
 class ScoredText:
     """How probable a text is; every word and one end for each sentence are predictions. `float()` is its perplexity."""
 
@@ -64,13 +67,16 @@ class ScoredText:
 
     @classmethod
     def of(cls, ids: Ids, log_probs: Floats, size: TextSize | None = None) -> ScoredText:
-        """From every prediction of a text, without `<s>`."""
-        unknown_T = ids == UNKNOWN
+        """From every prediction of a text, `w … </s>` for each sentence."""
+        known, unknown_T = float(log_probs.sum()), ids == UNKNOWN
+        impossible = 0 if math.isfinite(known) else int(np.count_nonzero(np.isneginf(log_probs)))
         sentences, unknown = int(np.count_nonzero(ids == END)), int(np.count_nonzero(unknown_T))
-        size = size or NO_SIZE
+        if unknown:
+            known = float(log_probs[~unknown_T].sum())
+        unknown_sum = float(log_probs[unknown_T].sum()) if unknown else 0.0
+        words, size = len(ids) - sentences, size or NO_SIZE
         return cls(
-            float(log_probs[~unknown_T].sum()), float(log_probs[unknown_T].sum()), sentences, len(ids) - sentences,
-            unknown, int(np.count_nonzero(np.isneginf(log_probs))), 0.0, size.words, size.bytes, ids, log_probs,
+            known, unknown_sum, sentences, words, unknown, impossible, 0.0, size.words, size.bytes, ids, log_probs
         )  # fmt: skip
 
     @classmethod
@@ -78,29 +84,44 @@ class ScoredText:
         """The sums over parts of a text, without their words; the parts may be streamed."""
         return cls(*[sum(column) for column in zip(*map(SUMS, parts), strict=True)] or [0] * 6)
 
-    def each(self) -> list[ScoredText]:
-        """The sentences one by one."""
-        if not len(self.ids):
-            return []
-        ends = np.flatnonzero(self.ids == END) + 1
-        begins = np.concatenate((ends[:1] * 0, ends[:-1]))
-        sums = np.add.reduceat(self.log_probs, begins).tolist()
-        unknown_sums, unknown, impossible = [0.0] * len(sums), [0] * len(sums), [0] * len(sums)
-        if self.unknown:
-            unknown_T = self.ids == UNKNOWN
-            sums = np.add.reduceat(np.where(unknown_T, 0.0, self.log_probs), begins).tolist()
-            unknown_sums = np.add.reduceat(np.where(unknown_T, self.log_probs, 0.0), begins).tolist()
-            unknown = np.add.reduceat(unknown_T, begins, dtype=np.int64).tolist()
-        if self.impossible:
-            impossible = np.add.reduceat(np.isneginf(self.log_probs), begins, dtype=np.int64).tolist()
-        rows = zip(sums, unknown_sums, begins.tolist(), ends.tolist(), unknown, impossible, strict=True)
+    def bounds(self) -> list[int]:
+        """Where each sentence begins among the predictions, and behind them the end of the last."""
+        return [0, *(np.flatnonzero(self.ids == END) + 1).tolist()]
+
+    def parts(self, sizes: Sequence[int]) -> list[ScoredText]:
+        """Neighbouring sentences, so many in each part."""
+        if len(sizes) == 1:
+            return [self]
+        bounds = self.bounds()
+        cuts = [bounds[count] for count in accumulate(sizes, initial=0)]
+        return [ScoredText.of(self.ids[low:high], self.log_probs[low:high]) for low, high in pairwise(cuts)]
+
+    def sentence_sums(self) -> Floats:
+        """log P of each sentence."""
+        return np.add.reduceat(self.log_probs, self.bounds()[:-1])
+
+    def sentence_records(self) -> list[dict[str, Any]]:
+        """For JSON, a record for each sentence."""
+        bounds = self.bounds()
+        begins = np.array(bounds[:-1])
+        sums, none = np.add.reduceat(self.log_probs, begins).tolist(), [0] * len(begins)
+
+        def counted(places_T: Bools) -> list[int]:
+            counts: list[int] = np.add.reduceat(places_T, begins, dtype=np.int64).tolist()
+            return counts
+
+        unknown = counted(self.ids == UNKNOWN) if self.unknown else none
+        impossible = counted(np.isneginf(self.log_probs)) if self.impossible else none
         return [
-            ScoredText(
-                known_sum, unknown_sum, 1, end - begin - 1, unknowns, zeros,
-                ids=self.ids[begin:end], log_probs=self.log_probs[begin:end],
-            )
-            for known_sum, unknown_sum, begin, end, unknowns, zeros in rows
-        ]  # fmt: skip
+            {
+                "log_prob": log_prob,
+                "perplexity": perplexity_of(log_prob, end - begin),
+                "words": end - begin - 1,
+                "unknown": unknowns,
+                "impossible": zeros,
+            }
+            for log_prob, (begin, end), unknowns, zeros in zip(sums, pairwise(bounds), unknown, impossible, strict=True)
+        ]
 
     def word_records(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """For JSON, a record for each prediction under its name."""
@@ -203,8 +224,19 @@ def scored_parts(model: LanguageModel, text: Any, *, encoding_errors: str = "str
             yield ids
 
     for ids, log_probs in model.along(read()):
-        predicted_T = ids != model.vocabulary.start
-        yield ScoredText.of(ids[predicted_T], log_probs[predicted_T], sizes.popleft())
+        yield predictions_of(model, ids, log_probs, sizes.popleft())
+
+
+def predictions_of(model: LanguageModel, ids: Ids, log_probs: Floats, size: TextSize | None = None) -> ScoredText:
+    """Sentences `<s> w … </s>` with what the model says of each place."""
+    predicted_T = ids != model.vocabulary.start
+    return ScoredText.of(ids[predicted_T], log_probs[predicted_T], size)
+
+
+def score_sentences(model: LanguageModel, sentences: Sequence[str]) -> ScoredText:
+    """Every sentence on its own, in one pass."""
+    ids = encode_sentences(sentences, model.vocabulary)
+    return predictions_of(model, ids, model.sentence_log_probs(ids))
 
 
 def read_parts(text: Any, vocabulary: Vocabulary, *, encoding_errors: str = "strict") -> Iterator[tuple[Ids, TextSize]]:
@@ -216,10 +248,3 @@ def read_parts(text: Any, vocabulary: Vocabulary, *, encoding_errors: str = "str
     rules = TextRules(encoding_errors=encoding_errors)
     for block in encoded(source_of(text), encoders_of(vocabulary), rules):
         yield block.ids, TextSize(block.words, block.bytes)
-
-
-def score_sentences(model: LanguageModel, sentences: Sequence[str]) -> list[ScoredText]:
-    """Every sentence on its own, in one pass."""
-    ids = encode_sentences(sentences, model.vocabulary)
-    predicted_T = ids != model.vocabulary.start
-    return ScoredText.of(ids[predicted_T], model.sentence_log_probs(ids)[predicted_T]).each()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from modlm.evaluation.compare import word_changes
 from modlm.model.scored_text import ScoredText
 from modlm.serve.library import Served
 from modlm.serve.refusals import bad
-from modlm.serve.scoring import totals
-from modlm.text.vocabulary import END_NAME, UNKNOWN
+from modlm.serve.scoring import names_of, totals
+from modlm.text.vocabulary import UNKNOWN
+
+SUMS = ("log_prob", "perplexity", "unknown")  # of each sentence under each model
 
 
 def check_units(models: Sequence[Served]) -> None:
@@ -28,39 +31,30 @@ def check_units(models: Sequence[Served]) -> None:
             )
 
 
-def compare_answer(
-    models: Sequence[Served], sentences: Sequence[str], scored: Sequence[Sequence[ScoredText]]
-) -> dict[str, Any]:
-    """The answer, from the sentences of the text under each model."""
-    names = [[*models[0].model.vocabulary.split(sentence), END_NAME] for sentence in sentences]
-    gained, lost = changes([word for own in names for word in own], *scored[:2]) if len(scored) > 1 else ([], [])
+def compare_answer(models: Sequence[Served], sentences: Sequence[str], scored: Sequence[ScoredText]) -> dict[str, Any]:
+    """The answer, from the scores of each model."""
+    names = names_of(models[0].model.vocabulary, sentences)
+    logs = zip(*(own.log_probs.tolist() for own in scored), strict=True)
+    known = zip(*((own.ids != UNKNOWN).tolist() for own in scored), strict=True)
+    words = [
+        {"word": name, "log_probs": values, "known": flags}
+        for name, values, flags in zip(names, logs, known, strict=True)
+    ]
+    sums = zip(*(own.sentence_records() for own in scored), strict=True)
+    gained, lost = changes(names, *scored[:2]) if len(scored) > 1 else ([], [])
     return {
         "models": [{"model": served.name, **totals(own)} for served, own in zip(models, scored, strict=True)],
-        "sentences": [_sentence(*row) for row in zip(names, *scored, strict=True)],
+        "sentences": [
+            {"words": words[begin:end], "models": [{name: one[name] for name in SUMS} for one in own]}
+            for own, (begin, end) in zip(sums, pairwise(scored[0].bounds()), strict=True)
+        ],
         "gained": gained,
         "lost": lost,
     }
 
 
-def _sentence(names: Sequence[str], *scored: ScoredText) -> dict[str, Any]:
-    logs = zip(*(own.log_probs.tolist() for own in scored), strict=True)
-    known = zip(*((own.ids != UNKNOWN).tolist() for own in scored), strict=True)
-    return {
-        "words": [
-            {"word": word, "log_probs": values, "known": flags}
-            for word, values, flags in zip(names, logs, known, strict=True)
-        ],
-        "models": [
-            {"log_prob": own.log_likelihood, "perplexity": own.perplexity, "unknown": own.unknown} for own in scored
-        ],
-    }
-
-
-def changes(
-    words: Sequence[str], first: Sequence[ScoredText], second: Sequence[ScoredText]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def changes(names: Sequence[str], first: ScoredText, second: ScoredText) -> tuple[list[Any], list[Any]]:
     """Words that gained and lost most under the second model against the first, in bits over the whole text."""
-    names, word_of = np.unique(np.array(words, dtype=object), return_inverse=True)
-    logs = [np.concatenate([sentence.log_probs for sentence in own]) for own in (first, second)]
-    gained, lost = word_changes(names.tolist(), word_of, *logs)
+    words, word_of = np.unique(np.array(names, dtype=object), return_inverse=True)
+    gained, lost = word_changes(words.tolist(), word_of, first.log_probs, second.log_probs)
     return [asdict(change) for change in gained], [asdict(change) for change in lost]

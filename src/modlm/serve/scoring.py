@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from modlm.model.scored_text import ScoredText
@@ -11,41 +12,37 @@ from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import END_NAME, Vocabulary
 
 
-def score_answer(served: Served, texts: Sequence[str], scored: Sequence[ScoredText], *, words: bool) -> dict[str, Any]:
+def score_answer(served: Served, sentences: Sequence[str], scored: ScoredText, *, words: bool) -> dict[str, Any]:
     """The answer to a request for these sentences."""
-    records: list[dict[str, Any]] = [
-        {
-            "log_prob": own.log_likelihood,
-            "perplexity": own.perplexity,
-            "words": own.words,
-            "unknown": own.unknown,
-            "impossible": own.impossible,
-        }
-        for own in scored
-    ]
+    records = scored.sentence_records()
     if words:
-        for record, text, own in zip(records, texts, scored, strict=True):
-            record["scores"] = word_scores(served.model.vocabulary, text, own)
+        vocabulary = served.model.vocabulary
+        of_words = scored.word_records(names_of(vocabulary, sentences))
+        if isinstance(vocabulary, TokenVocabulary):
+            for word, (start, end) in zip(of_words, places_of(vocabulary, sentences), strict=True):
+                word |= {"start": start, "end": end}
+        for record, (begin, end) in zip(records, pairwise(scored.bounds()), strict=True):
+            record["scores"] = of_words[begin:end]
     return {"model": served.name, "sentences": records, **totals(scored)}
 
 
-def word_scores(vocabulary: Vocabulary, sentence: str, scored: ScoredText) -> list[dict[str, Any]]:
-    """A record for each word and the end; tokens of a tokenizer also say which characters they are."""
-    records = scored.word_records([*vocabulary.split(sentence), END_NAME])
-    if isinstance(vocabulary, TokenVocabulary):
-        for record, (start, end) in zip(records, [*vocabulary.places(sentence), (len(sentence),) * 2], strict=True):
-            record |= {"start": start, "end": end}
-    return records
+def names_of(vocabulary: Vocabulary, sentences: Sequence[str]) -> list[str]:
+    """The words of all sentences, an end behind each."""
+    return [name for sentence in sentences for name in (*vocabulary.split(sentence), END_NAME)]
 
 
-def totals(scored: Sequence[ScoredText]) -> dict[str, Any]:
+def places_of(vocabulary: TokenVocabulary, sentences: Sequence[str]) -> list[tuple[int, int]]:
+    """Which characters of its sentence each token is."""
+    return [place for text in sentences for place in (*vocabulary.places(text), (len(text), len(text)))]
+
+
+def totals(scored: ScoredText) -> dict[str, Any]:
     """Sums over all sentences."""
-    total = ScoredText.total(scored)
     return {
-        "log_prob": total.log_likelihood,
-        "perplexity": total.perplexity,
-        "perplexity_without_unknown": total.perplexity_without_unknown,
-        "predictions": total.predictions,
-        "unknown": total.unknown,
-        "impossible": total.impossible,
+        "log_prob": scored.log_likelihood,
+        "perplexity": scored.perplexity,
+        "perplexity_without_unknown": scored.perplexity_without_unknown,
+        "predictions": scored.predictions,
+        "unknown": scored.unknown,
+        "impossible": scored.impossible,
     }

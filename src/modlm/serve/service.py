@@ -84,7 +84,7 @@ class Service:
         scored = [await self._scored(served, sentences, lambda own: own) for served in models]
         return await self.workers.run(lambda check: orjson.dumps(compare_answer(models, sentences, scored)))
 
-    async def _scored(self, served: Served, sentences: Sequence[str], finish: Callable[[list[ScoredText]], T]) -> T:
+    async def _scored(self, served: Served, sentences: Sequence[str], finish: Callable[[ScoredText], T]) -> T:
         words = check_sentences(sentences, self.limits)
         return await self.batchers[served.name].score(sentences, words, finish)
 
