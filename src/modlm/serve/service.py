@@ -134,7 +134,7 @@ class Service:
         until = time.monotonic() + self.limits.timeout
         while not generation.reason:
             words = await self.workers.run(lambda check: generation.portion())
-            self.metrics.generated[generation.served.name] += len(words)
+            self.metrics.generated(generation.served.name, len(words))
             yield words
             if not generation.reason and (self.stopping() or time.monotonic() > until):
                 generation.reason = "shutdown" if self.stopping() else "timeout"
