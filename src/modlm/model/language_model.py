@@ -194,9 +194,7 @@ class LanguageModel(abc.ABC):
             raise ConfigError(f"k must be at least 1, but is {k}.")
         window = self.window(context, start=start)
         row = self.distributions(self.state_after(window))[0]
-        k = min(k, len(row))
-        among = np.argpartition(-row, k - 1)[:k] if k < len(row) else np.arange(len(row))
-        best = among[np.lexsort((among, -row[among]))].astype(np.uint32)
+        best = most_probable(row, k)
         names, probs_BK, weights_BK = self.shares_after(window, best)
         shares_BK = normalised(probs_BK * weights_BK)
         return [
@@ -266,6 +264,14 @@ def sliding_windows(ids: Ids, length: int) -> Ids:
     """For each position of one sentence, the `length` words before it, filled up at the left with NOTHING."""
     padded = np.concatenate((np.full(length, NOTHING, dtype=np.uint32), ids))
     return np.lib.stride_tricks.sliding_window_view(padded, length)[: len(ids)].copy()
+
+
+def most_probable(row_J: AnyFloats, k: int) -> Ids:
+    """The ids of the k most probable words, the best first, ties by id."""
+    k = min(k, len(row_J))
+    among = np.argpartition(-row_J, k - 1)[:k] if k < len(row_J) else np.arange(len(row_J))
+    best: Ids = among[np.lexsort((among, -row_J[among]))].astype(np.uint32)
+    return best
 
 
 def normalised(parts_BK: Floats) -> Floats:

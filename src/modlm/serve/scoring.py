@@ -1,18 +1,26 @@
-"""`/score`: sentences to log-probabilities, many requests in one pass of the model."""
+"""The answers of `/score`, `/rescore` and `/compare`: what is told of sentences that were scored."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from modlm.evaluation.compare import word_changes
+from modlm.evaluation.rescoring import IMPOSSIBLE, WORDS, Weights, lists_of
 from modlm.model.scored_text import ScoredText
 from modlm.serve.library import Served
+from modlm.serve.refusals import bad
 from modlm.text.tokens import TokenVocabulary
-from modlm.text.vocabulary import END_NAME, Vocabulary
+from modlm.text.vocabulary import END_NAME, UNKNOWN, Vocabulary
+
+SUMS = ("log_prob", "perplexity", "unknown")  # of a sentence, where little is told of it
 
 
-def score_answer(served: Served, sentences: Sequence[str], scored: ScoredText, *, words: bool) -> dict[str, Any]:
+def score_answer(served: Served, sentences: Sequence[str], scored: ScoredText, words: bool) -> dict[str, Any]:
     """The answer to a request for these sentences."""
     records = scored.sentence_records()
     if words:
@@ -46,3 +54,67 @@ def totals(scored: ScoredText) -> dict[str, Any]:
         "unknown": scored.unknown,
         "impossible": scored.impossible,
     }
+
+
+def rescore_answer(
+    served: Served,
+    texts: Sequence[str],
+    sizes: Sequence[int],
+    scores: Sequence[float],
+    scored: ScoredText,
+    weights: Weights,
+) -> dict[str, Any]:
+    """Lists of these sizes in the order in which `modlm rescore` puts them; equal totals keep their order."""
+    starts, log_probs_H = np.cumsum([0, *sizes]), scored.sentence_sums()
+    given = lists_of(texts, starts, np.array(scores), np.maximum(log_probs_H, IMPOSSIBLE))
+    with np.errstate(over="ignore", invalid="ignore"):  # scores and weights are of any size
+        totals_H = given.totals(weights.array())
+    rows = zip(log_probs_H.tolist(), totals_H.tolist(), given.features_HF[:, WORDS].astype(int).tolist(), strict=True)
+    hyps = [{"log_prob": log_prob, "score": total, "words": words} for log_prob, total, words in rows]
+    records = []
+    for begin, end in pairwise(starts.tolist()):
+        order = np.argsort(-totals_H[begin:end], kind="stable").tolist()
+        best = order[0]
+        records.append({"best": best, "text": texts[begin + best], "order": order, "hyps": hyps[begin:end]})
+    return {"model": served.name, "lists": records}
+
+
+def check_units(models: Sequence[Served]) -> None:
+    """Only models that split a text at the same places can be compared word by word."""
+    first, *others = (served.model.vocabulary for served in models)
+    for served, vocabulary in zip(models[1:], others, strict=True):
+        if not first.splits_like(vocabulary):
+            raise bad(
+                "different_units",
+                f"{models[0].name} reads {first.units} and {served.name} {vocabulary.units} of its own, so they cannot "
+                f"be compared word by word. Compare their perplexity per word: modlm eval.",
+            )
+
+
+def compare_answer(models: Sequence[Served], sentences: Sequence[str], scored: Sequence[ScoredText]) -> dict[str, Any]:
+    """The answer, from the scores of each model."""
+    names = names_of(models[0].model.vocabulary, sentences)
+    logs = zip(*(own.log_probs.tolist() for own in scored), strict=True)
+    known = zip(*((own.ids != UNKNOWN).tolist() for own in scored), strict=True)
+    words = [
+        {"word": name, "log_probs": values, "known": flags}
+        for name, values, flags in zip(names, logs, known, strict=True)
+    ]
+    sums = zip(*(own.sentence_records() for own in scored), strict=True)
+    gained, lost = changes(names, *scored[:2]) if len(scored) > 1 else ([], [])
+    return {
+        "models": [{"model": served.name, **totals(own)} for served, own in zip(models, scored, strict=True)],
+        "sentences": [
+            {"words": words[begin:end], "models": [{name: one[name] for name in SUMS} for one in own]}
+            for own, (begin, end) in zip(sums, pairwise(scored[0].bounds()), strict=True)
+        ],
+        "gained": gained,
+        "lost": lost,
+    }
+
+
+def changes(names: Sequence[str], first: ScoredText, second: ScoredText) -> tuple[list[Any], list[Any]]:
+    """Words that gained and lost most under the second model against the first, in bits over the whole text."""
+    words, word_of = np.unique(np.array(names, dtype=object), return_inverse=True)
+    gained, lost = word_changes(words.tolist(), word_of, first.log_probs, second.log_probs)
+    return [asdict(change) for change in gained], [asdict(change) for change in lost]
