@@ -18,12 +18,12 @@ from pydantic import BaseModel, ValidationError
 import modlm
 from modlm.serve import answers
 from modlm.serve.docs_page import STYLE_HASH, docs_page
-from modlm.serve.failures import REFUSALS, handle_failures, invalid
 from modlm.serve.gate import Access, Gate
 from modlm.serve.library import Library
 from modlm.serve.limits import Limits
 from modlm.serve.metrics import Metrics
 from modlm.serve.pages import page_file, policy
+from modlm.serve.refusals import REFUSALS, handle_failures, invalid
 from modlm.serve.service import Json, Service
 
 ABOUT = """Language models as mixtures of distributions: P(w | c) = sum over k of lambda_k(c) P_k(w | c).

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from modlm.blocks.block import UNLIMITED
 from modlm.errors import ConfigError, InputError, nearest
@@ -17,6 +17,7 @@ from modlm.text.encoding import encode_sentences
 from modlm.training.journal import JOURNAL
 from modlm.training.run_folder import MODEL
 
+T = TypeVar("T")
 GIVEN_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.@+-]*)=(.+)", re.DOTALL)
 
 
@@ -58,25 +59,21 @@ class Library:
 
     def model(self, name: str | None) -> Served:
         """The model that a request names."""
-        if name is None:
-            return self.first
-        found = self.models.get(name)
-        if found is None:
-            raise RefusedError(
-                404, "unknown_model", f"There is no model {name[:100]!r} here.{nearest(name[:100], self.models)} "
-                f"GET /models lists them; without a name the first is asked.",
-            )  # fmt: skip
-        return found
+        hint = "GET /models lists them; without a name the first is asked."
+        return self.first if name is None else named(name, self.models, "model", hint)
 
     def run(self, name: str) -> Run:
         """The run that a request names."""
-        found = self.runs.get(name)
-        if found is None:
-            raise RefusedError(
-                404, "unknown_run", f"There is no run {name[:100]!r} here.{nearest(name[:100], self.runs)} "
-                f"GET /runs lists them; runs are given with --run when the server is started.",
-            )  # fmt: skip
-        return found
+        hint = "GET /runs lists them; runs are given with --run when the server is started."
+        return named(name, self.runs, "run", hint)
+
+
+def named(name: str, among: Mapping[str, T], what: str, hint: str) -> T:
+    """What a request names, or a refusal that says what it may mean."""
+    if name in among:
+        return among[name]
+    message = f"There is no {what} {name[:100]!r} here.{nearest(name[:100], among)} {hint}"
+    raise RefusedError(404, f"unknown_{what}", message)
 
 
 def named_paths(given: Sequence[str]) -> dict[str, Path]:
