@@ -1,4 +1,4 @@
-"""N-best lists scored by a model, and what rescoring changed: errors of the first pass, the new order, the best choice."""
+"""N-best lists scored by a model, and the errors of the first pass, the new order and the best possible choice."""
 
 from __future__ import annotations
 
