@@ -20,7 +20,6 @@ from modlm.errors import ConfigError, OutputError
 if TYPE_CHECKING:
     from modlm.counts.counts import Counts
     from modlm.model.language_model import LanguageModel
-    from modlm.model.perplexity import Perplexity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +78,8 @@ def train(training: Training, targets: Targets, *, valid: Path | None, as_json: 
     report = describe(model, counts)
     report["seconds"] = round(time.perf_counter() - begun, 3)
     if valid is not None:
-        report["valid"] = {"text": str(valid), **perplexity_of(model, valid, training).as_dict()}
+        found = model.perplexity(valid, encoding_errors=training.encoding_errors)
+        report["valid"] = {"text": str(valid), **found.as_dict()}
     save(model, targets.model, card=card(model, training, report), overwrite=targets.force)
     wrote(targets.model)
     report["output"], report["bytes"] = str(targets.model), folder_bytes(targets.model)
@@ -143,16 +143,6 @@ def model_of(counts: Counts, training: Training) -> LanguageModel:
         prune=training.prune,
         prune_entropy=training.prune_entropy,
     )
-
-
-def perplexity_of(model: LanguageModel, text: Path, training: Training) -> Perplexity:
-    """Perplexity of the validation text, read as the training text was."""
-    from modlm.model.perplexity import perplexity
-    from modlm.text.corpus import Corpus
-
-    if training.encoding_errors == "strict":
-        return perplexity(model, text)
-    return perplexity(model, Corpus.from_text(text, model.vocabulary, encoding_errors=training.encoding_errors))
 
 
 def write_arpa(model: LanguageModel, target: Path, *, force: bool) -> None:

@@ -59,13 +59,6 @@ def first_bytes(path: Path) -> bytes:
         return bytes(block.data[: block.size]) if block else b""
 
 
-def words_of(sentence: str) -> list[str]:
-    """The words of a line, as the package splits it: at ASCII white space."""
-    from modlm.text.word_list import SPACE
-
-    return re.findall(f"[^{SPACE}]+", sentence)
-
-
 def batches_of_lines(
     text: Path, size: int = 4096, *, encoding_errors: str = "strict"
 ) -> Iterator[tuple[int, list[str]]]:
