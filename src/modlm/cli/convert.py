@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from modlm.cli.options import Force, Json, Threads
+from modlm.cli.options import Force, Json, Threads, option
 from modlm.errors import ConfigError
 
 SUFFIXES = {".arpa": "arpa", ".lm": "arpa", ".counts": "count-file", ".tsv": "count-file", ".txt": "count-file"}
@@ -21,11 +21,10 @@ def convert(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A file or folder to write; .gz packs a file.")],
     to: Annotated[
         str | None,
-        typer.Option(
-            "--to",
-            metavar="|".join(TARGETS),
-            help="What to write.  [default: by OUT's name: .arpa an ARPA file; .counts, .tsv or "
-            ".txt a count file; else the folder that fits]",
+        option(
+            "--to arpa|model|counts|count-file",
+            "What to write.  [default: by OUT's name: .arpa an ARPA file; .counts, .tsv or .txt a count file; else the "
+            "folder that fits]",
         ),
     ] = None,
     threads: Threads = None,

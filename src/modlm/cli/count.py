@@ -16,6 +16,7 @@ from modlm.cli.options import (
     Threads,
     TokenizerOption,
     VocabOption,
+    option,
     several,
 )
 
@@ -29,77 +30,56 @@ def count(
             "spark any path that Spark reads: files, folders, patterns, hdfs://, s3a:// and others; not xz.",
         ),
     ],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The counts folder to write.")],
+    output: Annotated[Path, option("-o --output DIR", "The counts folder to write.")],
     order: Annotated[
-        int | None,
-        typer.Option("--order", min=1, max=16, metavar="N", help="Words in the longest n-gram.  [default: 5]"),
+        int | None, option("--order N", "Words in the longest n-gram.  [default: 5]", min=1, max=16)
     ] = None,
     edge: Annotated[
-        str,
-        typer.Option(
-            "--edge", metavar="once|repeat", help="One <s> a sentence (as KenLM), or order - 1 (as the paper)."
-        ),
+        str, option("--edge once|repeat", "One <s> a sentence (as KenLM), or order - 1 (as the paper).")
     ] = "once",
     vocab: VocabOption = None,
     tokenizer: TokenizerOption = None,
     max_words: MaxWords = None,
     min_count: MinCount = 1,
     positions: Annotated[
-        str,
-        typer.Option(
-            "--positions", metavar="LIST", help="Skip n-grams (in memory only): the context words, farthest first."
-        ),
+        str, option("--positions LIST", "Skip n-grams (in memory only): the context words, farthest first.")
     ] = "",
     continuation: Annotated[
-        Path | None,
-        typer.Option("--continuation", metavar="DIR", help="Write the counts that Kneser-Ney smooths too."),
+        Path | None, option("--continuation DIR", "Write the counts that Kneser-Ney smooths too.")
     ] = None,
     held_out: Annotated[
-        Path | None,
-        typer.Option(
-            "--held-out", metavar="DIR", help="Write counts without each fold of the text too: DIR/0, DIR/1, ..."
-        ),
+        Path | None, option("--held-out DIR", "Write counts without each fold of the text too: DIR/0, DIR/1, ...")
     ] = None,
-    folds: Annotated[
-        int,
-        typer.Option("--folds", min=2, metavar="N", help="Neighbouring parts to cut the text into, for --held-out."),
-    ] = 10,
+    folds: Annotated[int, option("--folds N", "Neighbouring parts to cut the text into, for --held-out.", min=2)] = 10,
     counts_of_counts: Annotated[
-        bool, typer.Option("--counts-of-counts", help="Tell how many n-grams of each order occur 1, 2, 3, 4 times.")
+        bool, option("--counts-of-counts", "Tell how many n-grams of each order occur 1, 2, 3, 4 times.")
     ] = False,
     engine: Annotated[
         str | None,
-        typer.Option(
-            "--engine",
-            metavar="memory|disk|spark",
-            help="Where to count; the files are the same.  [default: memory, disk with --memory, spark with --master]",
+        option(
+            "--engine memory|disk|spark",
+            "Where to count; the files are the same.  [default: memory, disk with --memory, spark with --master]",
         ),
     ] = None,
     master: Annotated[
         str | None,
-        typer.Option(
-            "--master",
-            metavar="URL",
-            help="The Spark master: spark://HOST:PORT, yarn, local[4], ...  [default: MODLM_MASTER, or what Spark's "
+        option(
+            "--master URL",
+            "The Spark master: spark://HOST:PORT, yarn, local[4], ...  [default: MODLM_MASTER, or what Spark's "
             "own settings say, or local[*]]",
         ),
     ] = None,
     conf: Annotated[
-        list[str] | None,
-        typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark, such as spark.executor.cores=4."),
+        list[str] | None, option("--conf KEY=VALUE", "A setting of Spark, such as spark.executor.cores=4.")
     ] = None,
     memory: Annotated[
-        str | None,
-        typer.Option(
-            "--memory", metavar="SIZE", help="About this much memory, such as 2GB; with Spark, for each process."
-        ),
+        str | None, option("--memory SIZE", "About this much memory, such as 2GB; with Spark, for each process.")
     ] = None,
     temporary: Annotated[
         str | None,
-        typer.Option(
-            "--temporary",
-            metavar="DIR",
-            help="Where files go that are needed for a while; on a cluster, a place that all its machines see.",
+        option(
+            "--temporary DIR",
+            "Where files go that are needed for a while; on a cluster, a place that all its machines see.",
         ),
     ] = None,
     encoding_errors: EncodingErrors = "strict",

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from modlm.cli.options import Threads
+from modlm.cli.options import Threads, option
 from modlm.cli.printing import bar, percent, print_table
 
 if TYPE_CHECKING:
@@ -19,12 +17,11 @@ SHOWN = 0.005  # shares below this are left out
 
 
 def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder to write.")] = Path("demo"),
+    output: Annotated[Path, option("-o --output DIR", "The folder to write.")] = Path("demo"),
     threads: Threads = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite DIR even if it is no earlier demo.")] = False,
+    force: Annotated[bool, option("--force", "Overwrite DIR even if it is no earlier demo.")] = False,
     texts: Annotated[
-        Path | None,
-        typer.Option("--texts", metavar="DIR", help="Only write the texts into this folder, to try more on."),
+        Path | None, option("--texts DIR", "Only write the texts into this folder, to try more on.")
     ] = None,
 ) -> None:
     """A tour of a few minutes on text that Python carries.

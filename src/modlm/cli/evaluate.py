@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Threads, models_and_text
+from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Threads, models_and_text, option
 from modlm.cli.printing import number, print_json, print_table
 
 
@@ -16,16 +16,11 @@ def evaluate(
         list[Path], typer.Argument(metavar="MODEL... TEXT", help="One or more models, then a text (- for stdin).")
     ],
     by_frequency: Annotated[
-        bool,
-        typer.Option(
-            "--by-frequency", help="Also by how often a word was seen in training: up to 10, 100, 1000, more."
-        ),
+        bool, option("--by-frequency", "Also by how often a word was seen in training: up to 10, 100, 1000, more.")
     ] = False,
     train: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--train", metavar="TEXT", help="With --by-frequency: count words here, not in the model's own counts."
-        ),
+        option("--train TEXT", "With --by-frequency: count words here, not in the model's own counts."),
     ] = None,
     tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import Json, Threads
+from modlm.cli.options import Json, Threads, option
 from modlm.cli.printing import print_json, print_table, size
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def inspect(
         Path, typer.Argument(metavar="PATH", help="A model, counts or corpus folder, ARPA file, count file or text.")
     ],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Check every byte against the manifest, and what can be checked beyond.")
+        bool, option("--verify", "Check every byte against the manifest, and what can be checked beyond.")
     ] = False,
     threads: Threads = None,
     json: Json = False,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import Force, Json, Threads, several
+from modlm.cli.options import Force, Json, Threads, option, several
 from modlm.cli.printing import bar, number, print_json, print_table, size
 
 if TYPE_CHECKING:
@@ -16,31 +16,23 @@ if TYPE_CHECKING:
 
 def interpolate(
     models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model folders or ARPA files.")],
-    tune: Annotated[Path, typer.Option("--tune", metavar="TEXT", help="Held-out text that the weights are tuned to.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The model folder to write.")],
+    tune: Annotated[Path, option("--tune TEXT", "Held-out text that the weights are tuned to.")],
+    output: Annotated[Path, option("-o --output DIR", "The model folder to write.")],
     over: Annotated[
         str | None,
-        typer.Option(
-            "--over",
-            metavar="models|orders|both",
-            help="Columns: whole models, their orders, or both.  [default: models; orders for a single model]",
+        option(
+            "--over models|orders|both",
+            "Columns: whole models, their orders, or both.  [default: models; orders for a single model]",
         ),
     ] = None,
     extra: Annotated[
         str | None,
-        typer.Option(
-            "--extra",
-            metavar="LIST",
-            help="Constant columns: uniform, unknown, or none.  [default: uniform over orders]",
-        ),
+        option("--extra LIST", "Constant columns: uniform, unknown, or none.  [default: uniform over orders]"),
     ] = None,
     vocab: Annotated[
-        Path | None,
-        typer.Option("--vocab", metavar="FILE", help="The words to predict.  [default: those of the first model]"),
+        Path | None, option("--vocab FILE", "The words to predict.  [default: those of the first model]")
     ] = None,
-    test: Annotated[
-        Path | None, typer.Option("--test", metavar="TEXT", help="Report the perplexity of this text.")
-    ] = None,
+    test: Annotated[Path | None, option("--test TEXT", "Report the perplexity of this text.")] = None,
     threads: Threads = None,
     force: Force = False,
     json: Json = False,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modlm.cli.options import ForeignTokenizer, Json, ModelArgument
+from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, option
 from modlm.cli.printing import bar, percent, print_json, print_table
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def next_words(
     context: Annotated[
         str, typer.Argument(metavar="CONTEXT", help="The words before, in quotes; none for the start of a sentence.")
     ] = "",
-    k: Annotated[int, typer.Option("-k", min=1, help="How many words.")] = 10,
-    middle: Annotated[bool, typer.Option("--middle", help="The context does not begin a sentence.")] = False,
+    k: Annotated[int, option("-k", "How many words.", min=1)] = 10,
+    middle: Annotated[bool, option("--middle", "The context does not begin a sentence.")] = False,
     tokenizer: ForeignTokenizer = None,
     json: Json = False,
 ) -> None:

@@ -16,6 +16,7 @@ from modlm.cli.options import (
     Threads,
     TokenizerOption,
     VocabOption,
+    option,
     several,
 )
 
@@ -31,32 +32,24 @@ Inputs = Annotated[
 
 def ngram(
     inputs: Inputs,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The model folder to write.")],
+    output: Annotated[Path, option("-o --output DIR", "The model folder to write.")],
     order: Annotated[
         int | None,
-        typer.Option(
-            "--order",
-            min=1,
-            max=16,
-            metavar="N",
-            help="Words in the longest n-gram.  [default: 5, or that of the counts]",
-        ),
+        option("--order N", "Words in the longest n-gram.  [default: 5, or that of the counts]", min=1, max=16),
     ] = None,
     smoothing: Annotated[
         str,
-        typer.Option(
-            "--smoothing",
-            metavar="NAME",
-            help="maximum-likelihood, witten-bell, good-turing, absolute, modified-absolute, kneser-ney or "
+        option(
+            "--smoothing NAME",
+            "maximum-likelihood, witten-bell, good-turing, absolute, modified-absolute, kneser-ney or "
             "modified-kneser-ney.",
         ),
     ] = "modified-kneser-ney",
     edge: Annotated[
         str | None,
-        typer.Option(
-            "--edge",
-            metavar="once|repeat",
-            help="One <s> a sentence (as KenLM), or order - 1 (as the paper).  [default: once, or that of the counts]",
+        option(
+            "--edge once|repeat",
+            "One <s> a sentence (as KenLM), or order - 1 (as the paper).  [default: once, or that of the counts]",
         ),
     ] = None,
     vocab: VocabOption = None,
@@ -65,54 +58,34 @@ def ngram(
     min_count: MinCount = 1,
     positions: Annotated[
         str,
-        typer.Option(
-            "--positions",
-            metavar="LIST",
-            help="Skip n-grams: the context words to look at, farthest first; 1 is the previous "
+        option(
+            "--positions LIST",
+            "Skip n-grams: the context words to look at, farthest first; 1 is the previous "
             "word. 4,3,2 leaves it out. Saved as a mixture; --order does not count.",
         ),
     ] = "",
     discounts: Annotated[
         str,
-        typer.Option(
-            "--discounts",
-            metavar="LIST",
-            help="What counts of 1, 2, ... lose instead of estimates, e.g. 0.5,1,1.5; for each "
-            "order apart with / between.",
+        option(
+            "--discounts LIST",
+            "What counts of 1, 2, ... lose instead of estimates, e.g. 0.5,1,1.5; for each order apart with / between.",
         ),
     ] = "",
     extra: Annotated[
-        str, typer.Option("--extra", metavar="LIST", help="What unigrams fall back to: uniform or uniform,unknown.")
+        str, option("--extra LIST", "What unigrams fall back to: uniform or uniform,unknown.")
     ] = "uniform",
-    prune: Annotated[
-        str, typer.Option("--prune", metavar="LIST", help="Drop n-grams with counts up to this, for each order: 0,0,1.")
-    ] = "",
+    prune: Annotated[str, option("--prune LIST", "Drop n-grams with counts up to this, for each order: 0,0,1.")] = "",
     prune_entropy: Annotated[
-        float,
-        typer.Option(
-            "--prune-entropy", min=0.0, metavar="X", help="Drop n-grams that change perplexity by less, e.g. 1e-8."
-        ),
+        float, option("--prune-entropy X", "Drop n-grams that change perplexity by less, e.g. 1e-8.", min=0.0)
     ] = 0.0,
-    valid: Annotated[
-        Path | None, typer.Option("--valid", metavar="TEXT", help="Report the perplexity of this text.")
-    ] = None,
-    arpa: Annotated[
-        Path | None, typer.Option("--arpa", metavar="FILE", help="Write an ARPA file too (.gz packs it).")
-    ] = None,
-    counts: Annotated[
-        Path | None, typer.Option("--counts", metavar="DIR", help="Write the raw counts too, to add text to later.")
-    ] = None,
+    valid: Annotated[Path | None, option("--valid TEXT", "Report the perplexity of this text.")] = None,
+    arpa: Annotated[Path | None, option("--arpa FILE", "Write an ARPA file too (.gz packs it).")] = None,
+    counts: Annotated[Path | None, option("--counts DIR", "Write the raw counts too, to add text to later.")] = None,
     engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine",
-            metavar="memory|disk|spark",
-            help="Where to count.  [default: memory, or disk with --memory]",
-        ),
+        str | None, option("--engine memory|disk|spark", "Where to count.  [default: memory, or disk with --memory]")
     ] = None,
     memory: Annotated[
-        str | None,
-        typer.Option("--memory", metavar="SIZE", help="Count on disk, in about this much memory, such as 2GB."),
+        str | None, option("--memory SIZE", "Count on disk, in about this much memory, such as 2GB.")
     ] = None,
     encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from modlm.cli.options import Json, Threads
+from modlm.cli.options import Json, Threads, option
 
 
 def reproduce(
@@ -16,47 +16,30 @@ def reproduce(
     ] = "",
     *,
     row: Annotated[
-        list[str] | None,
-        typer.Option("--row", metavar="ROW", help="Only this row, by its number, name or corpus. Repeatable."),
+        list[str] | None, option("--row ROW", "Only this row, by its number, name or corpus. Repeatable.")
     ] = None,
-    listed: Annotated[
-        bool, typer.Option("--list", help="Say what can be reproduced, and what is there of it.")
-    ] = False,
+    listed: Annotated[bool, option("--list", "Say what can be reproduced, and what is there of it.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say which runs are missing and how long they will take.")
+        bool, option("--dry-run", "Only say which runs are missing and how long they will take.")
     ] = False,
-    rerun: Annotated[
-        bool, typer.Option("--rerun", help="Ignore shipped results: train here, and show both numbers.")
-    ] = False,
-    seeds: Annotated[
-        int,
-        typer.Option("--seeds", min=1, metavar="N", help="Train every net from seeds 1 to N; show mean ± deviation."),
-    ] = 1,
-    redraw: Annotated[bool, typer.Option("--redraw", help="Run nothing; show what there are results of.")] = False,
+    rerun: Annotated[bool, option("--rerun", "Ignore shipped results: train here, and show both numbers.")] = False,
+    seeds: Annotated[int, option("--seeds N", "Train every net from seeds 1 to N; show mean ± deviation.", min=1)] = 1,
+    redraw: Annotated[bool, option("--redraw", "Run nothing; show what there are results of.")] = False,
     minutes: Annotated[
-        float | None,
-        typer.Option("--minutes", metavar="X", help="Begin no run that would end later than so many minutes from now."),
+        float | None, option("--minutes X", "Begin no run that would end later than so many minutes from now.")
     ] = None,
-    scale: Annotated[
-        str, typer.Option("--scale", metavar="here|full", help="Sizes for two cores and a day, or the paper's.")
-    ] = "here",
+    scale: Annotated[str, option("--scale here|full", "Sizes for two cores and a day, or the paper's.")] = "here",
     corpus: Annotated[
-        list[str] | None,
-        typer.Option("--corpus", metavar="NAME=PATH", help="Where a corpus, or its part NAME.train, is. Repeatable."),
+        list[str] | None, option("--corpus NAME=PATH", "Where a corpus, or its part NAME.train, is. Repeatable.")
     ] = None,
     runs: Annotated[
-        Path | None,
-        typer.Option("--runs", metavar="DIR", help="Where runs are kept.  [default: ~/.cache/modlm/reproduce]"),
+        Path | None, option("--runs DIR", "Where runs are kept.  [default: ~/.cache/modlm/reproduce]")
     ] = None,
-    recipes: Annotated[
-        Path | None, typer.Option("--recipes", metavar="DIR", help="The recipes.  [default: recipes/neubig2016]")
-    ] = None,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Where figures and the page of `all` are written.")
-    ] = Path("docs"),
-    device: Annotated[
-        str, typer.Option("--device", metavar="auto|cpu|cuda|mps", help="Where nets are trained.")
-    ] = "auto",
+    recipes: Annotated[Path | None, option("--recipes DIR", "The recipes.  [default: recipes/neubig2016]")] = None,
+    output: Annotated[Path, option("-o --output DIR", "Where figures and the page of `all` are written.")] = Path(
+        "docs"
+    ),
+    device: Annotated[str, option("--device auto|cpu|cuda|mps", "Where nets are trained.")] = "auto",
     threads: Threads = None,
     json: Json = False,
 ) -> None:

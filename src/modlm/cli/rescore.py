@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import Force, Json, ModelArgument, Threads, several
+from modlm.cli.options import Force, Json, ModelArgument, Threads, option, several
 
 if TYPE_CHECKING:
     from modlm.evaluation.rescored_lists import Prepared
@@ -21,67 +21,48 @@ def rescore(
         typer.Argument(metavar="NBEST", help="N-best lists: a file (packed or not, - for stdin), or ESPnet's folder."),
     ],
     lm_weight: Annotated[
-        float | None,
-        typer.Option("--lm-weight", metavar="X", help="Of the model's log-probability.  [default: tuned, else 1]"),
+        float | None, option("--lm-weight X", "Of the model's log-probability.  [default: tuned, else 1]")
     ] = None,
     word_penalty: Annotated[
-        float | None, typer.Option("--word-penalty", metavar="X", help="Added for each word.  [default: tuned, else 0]")
+        float | None, option("--word-penalty X", "Added for each word.  [default: tuned, else 0]")
     ] = None,
     rank_weight: Annotated[
-        float | None,
-        typer.Option("--rank-weight", metavar="X", help="Of the logarithm of the place in the list.  [default: 0]"),
+        float | None, option("--rank-weight X", "Of the logarithm of the place in the list.  [default: 0]")
     ] = None,
     use_rank: Annotated[
         bool | None,
-        typer.Option(
+        option(
             "--use-rank/--no-rank",
-            help="Tune the weight of the place in the list too.  [default: if lists are not in the order of scores]",
+            "Tune the weight of the place in the list too.  [default: if lists are not in the order of scores]",
             show_default=False,
         ),
     ] = None,
     tune: Annotated[
-        Path | None,
-        typer.Option("--tune", metavar="REF", help="References, where NBEST has none: `utterance words`, or in order."),
+        Path | None, option("--tune REF", "References, where NBEST has none: `utterance words`, or in order.")
     ] = None,
     dev: Annotated[
-        str,
-        typer.Option(
-            "--dev",
-            metavar="SHARE|NBEST",
-            help="Tune on this share of the sessions and measure on the rest, or on lists.",
-        ),
+        str, option("--dev SHARE|NBEST", "Tune on this share of the sessions and measure on the rest, or on lists.")
     ] = "0.5",
     session: Annotated[
-        str | None,
-        typer.Option(
-            "--session", metavar="REGEX", help="The session in an utterance's name.  [default: all but its last number]"
-        ),
+        str | None, option("--session REGEX", "The session in an utterance's name.  [default: all but its last number]")
     ] = None,
-    unit: Annotated[str, typer.Option("--unit", metavar="words|characters", help="Errors to tune to.")] = "words",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the lists in their new order.")
-    ] = None,
-    best: Annotated[
-        Path | None, typer.Option("--best", metavar="FILE", help="Write the best hypothesis of each utterance.")
-    ] = None,
-    form: Annotated[str, typer.Option("--format", metavar="auto|jsonl|kaldi|moses", help="Of NBEST.")] = "auto",
+    unit: Annotated[str, option("--unit words|characters", "Errors to tune to.")] = "words",
+    output: Annotated[Path | None, option("-o --output FILE", "Write the lists in their new order.")] = None,
+    best: Annotated[Path | None, option("--best FILE", "Write the best hypothesis of each utterance.")] = None,
+    form: Annotated[str, option("--format auto|jsonl|kaldi|moses", "Of NBEST.")] = "auto",
     scores: Annotated[
         str,
-        typer.Option(
-            "--scores",
-            metavar="auto|log|probability|cost|none",
-            help="What scores in NBEST are; costs are negated, none takes all as 0.",
+        option(
+            "--scores auto|log|probability|cost|none",
+            "What scores in NBEST are; costs are negated, none takes all as 0.",
         ),
     ] = "auto",
     score_file: Annotated[
-        list[Path] | None,
-        typer.Option("--score-file", metavar="FILE", help="`name score` lines for Kaldi-style text; may come again."),
+        list[Path] | None, option("--score-file FILE", "`name score` lines for Kaldi-style text; may come again.")
     ] = None,
-    score_scale: Annotated[
-        str, typer.Option("--score-scale", metavar="LIST", help="What each score file is multiplied by.")
-    ] = "",
-    draws: Annotated[int, typer.Option("--draws", min=0, help="Bootstrap draws for the intervals; 0 for none.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the parts, the search and the bootstrap.")] = 1,
+    score_scale: Annotated[str, option("--score-scale LIST", "What each score file is multiplied by.")] = "",
+    draws: Annotated[int, option("--draws", "Bootstrap draws for the intervals; 0 for none.", min=0)] = 1000,
+    seed: Annotated[int, option("--seed", "Of the parts, the search and the bootstrap.", min=0)] = 1,
     threads: Threads = None,
     force: Force = False,
     json: Json = False,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, ModelArgument, Threads
+from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, ModelArgument, Threads, option
 from modlm.cli.printing import finite
 from modlm.errors import InputError
 
@@ -26,7 +26,7 @@ def score(
     text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line; - for standard input.")] = Path(
         "-"
     ),
-    words: Annotated[bool, typer.Option("--words", help="A line for each word and sentence end too.")] = False,
+    words: Annotated[bool, option("--words", "A line for each word and sentence end too.")] = False,
     tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,

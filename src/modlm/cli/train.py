@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import Json, MaxWords, Threads, TokenizerOption, TrainingText, VocabOption
+from modlm.cli.options import Json, MaxWords, Threads, TokenizerOption, TrainingText, VocabOption, option
 
 
 def train(
@@ -16,61 +16,35 @@ def train(
         typer.Argument(metavar="CONFIG", help="A TOML file or a preset such as paper/ptb-hybrid; flags alone will do."),
     ] = None,
     *,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The run folder to write.")],
+    output: Annotated[Path, option("-o --output DIR", "The run folder to write.")],
     text: TrainingText = None,
-    valid: Annotated[
-        Path | None, typer.Option("--valid", metavar="TEXT", help="Text by which the best model is kept.")
-    ] = None,
-    test: Annotated[
-        Path | None, typer.Option("--test", metavar="TEXT", help="Text whose perplexity is reported.")
-    ] = None,
+    valid: Annotated[Path | None, option("--valid TEXT", "Text by which the best model is kept.")] = None,
+    test: Annotated[Path | None, option("--test TEXT", "Text whose perplexity is reported.")] = None,
     kind: Annotated[
         str | None,
-        typer.Option(
-            "--kind",
-            metavar="neural|interpolated|hybrid",
-            help="Delta columns, n-gram columns, or both.  [default: hybrid]",
-        ),
+        option("--kind neural|interpolated|hybrid", "Delta columns, n-gram columns, or both.  [default: hybrid]"),
     ] = None,
-    net: Annotated[
-        str | None,
-        typer.Option("--net", metavar="feedforward|rnn|gru|lstm", help="The net behind λ.  [default: lstm]"),
-    ] = None,
-    hidden: Annotated[
-        int | None, typer.Option("--hidden", min=1, metavar="N", help="Units of a layer.  [default: 200]")
-    ] = None,
+    net: Annotated[str | None, option("--net feedforward|rnn|gru|lstm", "The net behind λ.  [default: lstm]")] = None,
+    hidden: Annotated[int | None, option("--hidden N", "Units of a layer.  [default: 200]", min=1)] = None,
     order: Annotated[
-        int | None,
-        typer.Option("--order", min=1, max=16, metavar="N", help="Order of the n-gram columns.  [default: 5]"),
+        int | None, option("--order N", "Order of the n-gram columns.  [default: 5]", min=1, max=16)
     ] = None,
     smoothing: Annotated[
-        str | None,
-        typer.Option("--smoothing", metavar="NAME", help="Of the n-gram columns.  [default: modified-kneser-ney]"),
+        str | None, option("--smoothing NAME", "Of the n-gram columns.  [default: modified-kneser-ney]")
     ] = None,
     vocab: VocabOption = None,
     tokenizer: TokenizerOption = None,
     max_words: MaxWords = None,
-    min_count: Annotated[
-        int | None, typer.Option("--min-count", min=1, metavar="N", help="Know only words seen at least N times.")
-    ] = None,
-    epochs: Annotated[
-        float | None, typer.Option("--epochs", metavar="X", help="Passes over the text at most.  [default: 20]")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="X", help="Training time at most.  [default: no limit]")
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Of all randomness.  [default: 1]")] = None,
+    min_count: Annotated[int | None, option("--min-count N", "Know only words seen at least N times.", min=1)] = None,
+    epochs: Annotated[float | None, option("--epochs X", "Passes over the text at most.  [default: 20]")] = None,
+    minutes: Annotated[float | None, option("--minutes X", "Training time at most.  [default: no limit]")] = None,
+    seed: Annotated[int | None, option("--seed N", "Of all randomness.  [default: 1]")] = None,
     changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="A.B=C", help="Any setting by name; docs/training.md lists them. Repeatable."),
+        list[str] | None, option("--set A.B=C", "Any setting by name; docs/training.md lists them. Repeatable.")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in DIR; start it if there is none yet.")
-    ] = False,
-    device: Annotated[
-        str, typer.Option("--device", metavar="auto|cpu|cuda|mps", help="Where the net is computed.")
-    ] = "auto",
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write DIR/tensorboard as well.")] = False,
+    resume: Annotated[bool, option("--resume", "Go on with the run in DIR; start it if there is none yet.")] = False,
+    device: Annotated[str, option("--device auto|cpu|cuda|mps", "Where the net is computed.")] = "auto",
+    tensorboard: Annotated[bool, option("--tensorboard", "Write DIR/tensorboard as well.")] = False,
     threads: Threads = None,
     json: Json = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import Json, Threads, TrainingText
+from modlm.cli.options import Json, Threads, TrainingText, option
 
 
 def tune(
@@ -15,22 +15,15 @@ def tune(
         str | None, typer.Argument(metavar="CONFIG", help="A TOML file or a preset, as for modlm train.")
     ] = None,
     *,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder of the search.")],
+    output: Annotated[Path, option("-o --output DIR", "The folder of the search.")],
     vary: Annotated[
-        list[str] | None,
-        typer.Option("--vary", metavar="A.B=LOW:HIGH", help="A range, with :log if need be, or A.B=X,Y. Repeatable."),
+        list[str] | None, option("--vary A.B=LOW:HIGH", "A range, with :log if need be, or A.B=X,Y. Repeatable.")
     ] = None,
-    trials: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Runs in all, those done counted.")] = 20,
+    trials: Annotated[int, option("--trials N", "Runs in all, those done counted.", min=1)] = 20,
     text: TrainingText = None,
-    valid: Annotated[
-        Path | None, typer.Option("--valid", metavar="TEXT", help="Text by which runs are judged.")
-    ] = None,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A.B=C", help="A setting that all trials share. Repeatable.")
-    ] = None,
-    device: Annotated[
-        str, typer.Option("--device", metavar="auto|cpu|cuda|mps", help="Where nets are computed.")
-    ] = "auto",
+    valid: Annotated[Path | None, option("--valid TEXT", "Text by which runs are judged.")] = None,
+    changes: Annotated[list[str] | None, option("--set A.B=C", "A setting that all trials share. Repeatable.")] = None,
+    device: Annotated[str, option("--device auto|cpu|cuda|mps", "Where nets are computed.")] = "auto",
     threads: Threads = None,
     json: Json = False,
 ) -> None:
