@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from modlm.cli.options import Json, Threads, TrainingText, option
+from modlm.cli.outcome import resumable
+from modlm.cli.printing import number, print_json, print_table
+from modlm.cli.train import check_device, settings_table
 
 
 def tune(
@@ -39,15 +44,28 @@ def tune(
         --vary net.dropout=0.2:0.6 --vary optimiser.learning_rate=0.001:0.01:log --set schedule.epochs=10
     modlm train tuned/best.toml -o runs/best --test ptb.test.txt --epochs 60
     """  # fmt: skip
-    from modlm.cli.training import Request, check_device, settings_table
-    from modlm.cli.tuning import search
+    from modlm.experiments.tuning import BEST, Search
+    from modlm.experiments.variations import variations
+    from modlm.training.config_file import check_files, run_config
 
-    flags: dict[str, Any] = {"text": text or None, "valid": valid}
-    request = Request(
-        config=config,
-        folder=output,
-        flags={path: value for path, value in flags.items() if value is not None},
-        changes=tuple(changes or ()),
-    )
     check_device(device)
-    search(settings_table(request), vary or [], output, trials=trials, device=device, as_json=json)
+    table = settings_table(config, {"text": text or None, "valid": valid}, changes or [])
+    varied = variations(vary or [])
+    check_files(run_config(table, where="modlm tune"))
+    resumable("the same command", when=output)
+    found = Search(table, varied, output, device, say=lambda message: print(message, file=sys.stderr)).run(trials)
+    resumable("")
+    if json:
+        print_json([asdict(one) for one in found])
+        return
+    paths = [one.path for one in varied]
+    rows = [
+        [str(one.number), one.state, number(one.valid), *(_shown(one.settings.get(p)) for p in paths)] for one in found
+    ]
+    print_table(["trial", "", "valid", *paths], rows)
+    if (output / BEST).is_file():
+        print(f"the best: modlm train {output / BEST} -o DIR")
+
+
+def _shown(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
