@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -176,3 +177,18 @@ def test_a_full_disk_for_the_cache_is_no_reason_to_fail(tmp_path: Path) -> None:
     limited += "resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\nprint(double(np.ones(1)))"
     done = run_kernel(tmp_path, limited, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     assert done.stdout == "2.0\n", done.stderr
+
+
+def test_numba_has_the_private_parts_that_a_kernel_is_saved_through() -> None:
+    """Seen with numba 0.68.1: `_cache.save_overload(signature, data)` and `_cache.cache_path`, which `kernel` wraps."""
+    from numba.core.caching import FunctionCache
+
+    assert list(inspect.signature(FunctionCache.save_overload).parameters) == ["self", "sig", "data"]
+    assert isinstance(inspect.getattr_static(FunctionCache, "cache_path"), property)
+
+
+def test_a_kernel_is_saved_by_one_process_at_a_time(tmp_path: Path) -> None:
+    body = "import fcntl\nheld = []\nlock = fcntl.flock\nfcntl.flock = lambda *how: (held.append(how), lock(*how))\n"
+    body += "double(np.ones(1))\nprint([how == fcntl.LOCK_EX for _, how in held])"
+    done = run_kernel(tmp_path, body, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.stdout == "[True]\n", done.stderr

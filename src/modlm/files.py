@@ -18,6 +18,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from modlm.errors import OutputError
 from modlm.leftovers import aside, claim, locked, remove, renamed, sweep
@@ -33,6 +34,8 @@ REASONS = {
     errno.EISDIR: "it is a folder; give the name of a file",
     errno.EFBIG: "the file would be larger than this file system or a limit (ulimit -f) allows; choose another place",
 }
+
+PIECE = 1 << 20  # bytes of zeros written together
 
 
 def output_error(target: Path, error: OSError) -> OutputError:
@@ -154,6 +157,31 @@ def only_writer(folder: Path) -> Iterator[None]:
                 f"Another process is writing to {folder}. Wait until it has ended, or choose another place."
             ) from None
         yield
+
+
+def take_room(stream: BinaryIO, size: int) -> None:
+    """Let a new file have so many bytes, zeros behind those written so far, and all of their room on the disk.
+
+    A file that is to be filled through a map needs this first: a full disk is an OSError here, but the end of the
+    process (SIGBUS) when the map is written to.
+    """
+    stream.flush()
+    if not _allocated(stream.fileno(), size):
+        for begin in range(stream.tell(), size, PIECE):
+            stream.write(bytes(min(PIECE, size - begin)))
+
+
+def _allocated(handle: int, size: int) -> bool:
+    """Whether the system has taken the room; not all systems and file systems can."""
+    if not hasattr(os, "posix_fallocate"):
+        return False
+    try:
+        os.posix_fallocate(handle, 0, size)
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):
+            return False
+        raise
+    return True
 
 
 def sha256(path: Path) -> str:

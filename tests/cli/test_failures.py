@@ -153,7 +153,7 @@ def test_a_write_that_fails_leaves_nothing(
     def fail(*arguments: object, **options: object) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr("modlm.formats.folder.write_npy", fail)
+    monkeypatch.setattr("modlm.store.folder.write_npy", fail)
     refused(modlm("ngram", files.train, "-o", tmp_path / "m", "--order", 2), "Cannot write")
     refused(modlm("interpolate", files.model, "--tune", files.valid, "-o", tmp_path / "m"), "Cannot write")
     assert list(tmp_path.iterdir()) == []

@@ -132,7 +132,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(
     folder = tmp_path / "run"
     paths = os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH", "")]))
     endless = ["--epochs", "100000", "--set", "schedule.patience=0"]
-    words = ["train", *texts(files), *SMALL, *endless, "-o", folder]
+    words = ["train", *texts(files), *SMALL, *endless, "-o", folder, "--threads", 1]
     command = [sys.executable, "-m", "modlm", *map(str, words)]
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths}, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
@@ -142,7 +142,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.splitlines()[-1] == f"modlm: interrupted; go on with: modlm train --resume -o {folder}"
+    assert err.splitlines()[-1] == f"modlm: interrupted; go on with: modlm train --resume -o {folder} --threads 1"
     seen = json.loads(journal.read_text().splitlines()[-1])["epoch"]
     outcome = modlm("train", "--resume", "-o", folder, "--epochs", int(seen) + 3, "--json")
     assert outcome.code == 0 and outcome.json["epochs"] >= int(seen)

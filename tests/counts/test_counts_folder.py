@@ -95,16 +95,19 @@ def entry(name: str, value: object) -> Callable[[Path], None]:
 
 
 WRONG: dict[str, tuple[Callable[[Path], None], str]] = {
-    "order as text": (entry("order", "3"), "'order' must be a whole number"),
+    "order as text": (entry("order", "3"), "order must be a whole number"),
     "another order": (entry("order", 4), "its order is 4, but"),
-    "unknown edge": (entry("edge", "thrice"), "'edge' must be one of once, repeat"),
-    "negative sentences": (entry("sentences", -1), "'sentences' must be"),
-    "levels missing": (entry("levels", None), "'levels' must be a list"),
+    "unknown edge": (entry("edge", "thrice"), "edge is 'thrice', .* does not know: once, repeat"),
+    "negative sentences": (entry("sentences", -1), "sentences must be"),
+    "levels missing": (entry("levels", None), "levels must be a list"),
     "levels too short": (entry("levels", [0, 1]), "do not fit a vocabulary"),
     "levels falling": (entry("levels", [0, 1, 11, 9, 300]), "do not fit a vocabulary"),
-    "levels absurd": (entry("levels", [0, 1, 11, 2**70, 2**71]), "'levels' must hold"),
+    "levels absurd": (
+        entry("levels", [0, 1, 11, 2**70, 2**71]),
+        "levels must be a whole number from 0 up to 4294",
+    ),
     "levels of another size": (entry("levels", [0, 1, 12, 13, 14]), "has .* entries"),
-    "cut_off of strings": (entry("cut_off", ["a"]), "'cut_off' must hold"),
+    "cut_off of strings": (entry("cut_off", ["a"]), "cut_off must be a whole number"),
     "another fingerprint": (entry("vocabulary", "0" * 64), "is not the vocabulary"),
     "positions that are none": (entry("positions", [0, 0]), "context_levels"),
     "other words": (lambda place: replace(place, "vocabulary.txt", b"<unk>\n</s>\nx\n"), "is not the vocabulary"),

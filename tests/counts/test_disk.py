@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.counts.same_counts import assert_same_arrays
 
-from modlm.counts import ENGINES, count_text
+from modlm.counts import ENGINES, CountOptions, count_text
 from modlm.counts.disk import count as count_on_disk
 from modlm.counts.disk_runs import RowsUK
 from modlm.counts.disk_trie import TrieWriter
@@ -33,15 +33,15 @@ def with_small_pieces(monkeypatch: pytest.MonkeyPatch, *, rows: int = 3, fan_in:
 @pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
 def test_both_engines_give_the_same_bytes(text: list[str], order: int, edge: str) -> None:
     corpus = Corpus.from_text(text)
-    found = count_on_disk(corpus, order=order, edge=edge, block=13)
-    assert_same_arrays(found, count_in_memory(corpus, order=order, edge=edge))
+    found = count_on_disk(corpus, CountOptions(order=order, edge=edge), block=13)
+    assert_same_arrays(found, count_in_memory(corpus, CountOptions(order=order, edge=edge)))
 
 
 @given(TEXT_LISTS, st.integers(1, 8), st.sampled_from(EDGES), st.integers(1, 40))
 def test_blocks_may_split_the_text_anywhere(text: list[str], order: int, edge: str, block: int) -> None:
     corpus = Corpus.from_text(text)
-    found = count_on_disk(corpus, order=order, edge=edge, block=block)
-    assert_same_arrays(found, count_in_memory(corpus, order=order, edge=edge))
+    found = count_on_disk(corpus, CountOptions(order=order, edge=edge), block=block)
+    assert_same_arrays(found, count_in_memory(corpus, CountOptions(order=order, edge=edge)))
 
 
 @pytest.mark.parametrize("rows", [2, 3, 50])
@@ -49,20 +49,22 @@ def test_runs_are_merged_in_rounds_and_in_pieces(rows: int, monkeypatch: pytest.
     with_small_pieces(monkeypatch, rows=rows)
     corpus = Corpus.from_text(TEXTS["random sentences"])
     for edge in EDGES:
-        found = count_on_disk(corpus, order=5, edge=edge, block=20)
-        assert_same_arrays(found, count_in_memory(corpus, order=5, edge=edge))
+        found = count_on_disk(corpus, CountOptions(order=5, edge=edge), block=20)
+        assert_same_arrays(found, count_in_memory(corpus, CountOptions(order=5, edge=edge)))
 
 
 def test_large_vocabularies_need_several_keys_for_a_window() -> None:
     rng = np.random.default_rng(3)
     sentences = [[f"w{word}" for word in rng.integers(0, 70_000, 9)] for _ in range(500)]
     corpus = Corpus.from_text(sentences, Corpus.from_text([[f"w{word}" for word in range(70_000)]]).vocabulary)
-    assert_same_arrays(count_on_disk(corpus, order=8, block=999), count_in_memory(corpus, order=8))
+    how = CountOptions(order=8)
+    assert_same_arrays(count_on_disk(corpus, how, block=999), count_in_memory(corpus, how))
 
 
 def test_a_corpus_without_sentences() -> None:
     corpus = Corpus.from_text(["a b"])[0:0]
-    assert_same_arrays(count_on_disk(corpus, order=3), count_in_memory(corpus, order=3))
+    how = CountOptions(order=3)
+    assert_same_arrays(count_on_disk(corpus, how), count_in_memory(corpus, how))
 
 
 @pytest.mark.parametrize("engine", ["memory", "disk"])
@@ -76,8 +78,8 @@ def test_both_engines_count_files(engine: str, tmp_path: Path) -> None:
 def test_a_memory_limit_chooses_the_disk_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int | None] = []
 
-    def spy(corpus: Corpus, **options: object) -> object:
-        asked.append(options["memory"])  # type: ignore[arg-type]
+    def spy(corpus: Corpus, options: CountOptions) -> object:
+        asked.append(options.memory)
         return None
 
     monkeypatch.setitem(ENGINES, "disk", spy)  # type: ignore[arg-type]

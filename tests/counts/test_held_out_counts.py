@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.counts.same_counts import assert_same_answers
 
-from modlm.counts import Counts, HeldOutCounts, count_text, held_out
+from modlm.counts import Counts, count_text, held_out
 from modlm.errors import InputError, VocabularyError
 from modlm.smoothing import SMOOTHERS, Estimates, estimate
 from modlm.text.corpus import Corpus
@@ -73,7 +73,7 @@ def test_long_folds_are_walked_in_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_counts_themselves_stay_as_they_are() -> None:
     corpus = Corpus.from_text(["a b", "a"])
     counts = count_text(corpus, order=2)
-    rest = HeldOutCounts(counts, corpus[1:].ids)
+    rest = held_out(counts, corpus[1:].ids)
     assert (counts.of("a"), rest.of("a"), rest.of("a </s>"), counts.sentences, rest.sentences) == (2, 1, 0, 2, 1)
 
 

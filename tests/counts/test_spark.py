@@ -18,9 +18,9 @@ from tests.counts.same_counts import assert_same_arrays
 from tests.counts.spark_here import quick, why_not
 
 from modlm.cli.app import run
-from modlm.counts import count_text, tally_text
+from modlm.counts import CountOptions, count_text, tally_text
 from modlm.counts.engine import count_in_memory as count_here
-from modlm.counts.spark import Cluster, tally_of_corpus, tally_of_texts
+from modlm.counts.spark import Cluster, spark_tally
 from modlm.counts.spark import count as count_with_spark
 from modlm.counts.spark.session import check_java, check_master, spark_session
 from modlm.counts.spark.store import Store
@@ -87,8 +87,9 @@ def assert_same_tally(found: Tally, expected: Tally, *, folds: int = 0) -> None:
 
 
 def assert_same_corpus_tally(corpus: Corpus, *, order: int, edge: str, folds: int = 0) -> None:
-    expected = LocalTally(corpus, count_here(corpus, order=order, edge=edge))
-    with tally_of_corpus(corpus, order=order, edge=edge) as found:
+    how = CountOptions(order=order, edge=edge)
+    expected = LocalTally(corpus, count_here(corpus, how))
+    with spark_tally(corpus, how) as found:
         assert_same_tally(found, expected, folds=folds)
 
 
@@ -143,8 +144,8 @@ def test_folds_follow_the_order_of_the_texts_however_spark_cuts_them(session: Sp
     session.conf.set("spark.sql.files.openCostInBytes", "1")
     try:
         with (
-            tally_of_texts([str(path) for path in paths], order=3) as found,
-            tally_text(paths, order=3) as expected,
+            spark_tally([str(path) for path in paths], CountOptions(order=3)) as found,
+            tally_text(paths, CountOptions(order=3)) as expected,
         ):
             assert_same_tally(found, expected, folds=6)
     finally:
@@ -191,7 +192,8 @@ def test_names_that_may_not_stand_in_a_text(
 def test_sentences_and_tokens_are_made_into_ids_before(session: SparkSession) -> None:
     assert_same_arrays(count_text(["a b", "", "a c"], order=3, engine="spark"), count_text(["a b", "", "a c"], order=3))
     corpus = Corpus.from_text(["a b"])
-    assert_same_arrays(count_with_spark(corpus[0:0], order=3), count_here(corpus[0:0], order=3))
+    how = CountOptions(order=3)
+    assert_same_arrays(count_with_spark(corpus[0:0], how), count_here(corpus[0:0], how))
 
 
 def folder_bytes(folder: Path) -> dict[str, bytes]:
@@ -263,7 +265,7 @@ def test_texts_that_spark_cannot_read(
     path = name if name == "-" else str(tmp_path / name)
     if content is not None:
         Path(path).write_bytes(content)
-    with pytest.raises(InputError, match=rule), tally_of_texts([path]):
+    with pytest.raises(InputError, match=rule), spark_tally([path], CountOptions()):
         pass
 
 

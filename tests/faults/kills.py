@@ -171,7 +171,7 @@ def try_training(tries: int) -> Outcome:
     outcome, rng = Outcome(), random.Random("train")
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
         folder = Path(name)
-        os.environ["MODLM_CACHE"] = str(folder / "cache")
+        os.environ |= {"MODLM_CACHE": str(folder / "cache"), "MODLM_THREADS": "1"}
         write_texts(folder)
         config = tiny_config(folder, kind="hybrid", schedule__checkpoint_seconds=0.0, schedule__epochs=4)
 

@@ -125,6 +125,37 @@ def try_full_disk(tries: int) -> Outcome:
     return outcome
 
 
+def try_full_cache(tries: int) -> Outcome:
+    """Training whose rows find a disk too small for them: it says so once, and ends as it would have anyway."""
+    from modlm.training.run import train
+
+    outcome, rng = Outcome(), random.Random("cache")
+    with workshop(size="64m") as (folder, place, _works):
+        if not os.path.ismount(place):
+            outcome.figures["skipped"] = "needs root"
+            return outcome
+        write_texts(folder)
+        os.environ |= {"MODLM_CACHE": str(place / "cache"), "MODLM_THREADS": "1"}
+        text = str(folder / "text")  # long enough for rows of many pages
+        config = tiny_config(folder, kind="hybrid", text=text, schedule__epochs=1, schedule__batch_words=1000)
+        whole: dict[str, str] = {}
+        for number in range(tries + 1):
+            for path in (folder / "run", place / "cache", place / "filler"):
+                remove(path)
+            room = rng.randint(0, 700_000) if whole else shutil.disk_usage(place).free
+            (place / "filler").write_bytes(bytes(shutil.disk_usage(place).free - room))
+            code, said = finished(partial(train, config, folder / "run", device="cpu"), folder / "said")
+            found, told = run_contents(folder / "run"), said.count("MODLM_CACHE")
+            if not whole:
+                whole = found
+                continue
+            left = list((place / "cache").rglob(".*"))
+            fault = f"exit code {code}, told {told} times, left {left}: {said[-500:]}"
+            outcome.count("had_room", told == 0)
+            outcome.check(f"{number} {room}", fault if code or found != whole or told > 1 or left else None)
+    return outcome
+
+
 def remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path)
@@ -228,7 +259,7 @@ def try_clock(tries: int) -> Outcome:
 
     outcome, rng = Outcome(), random.Random("clock")
     with workshop() as (folder, _place, works):
-        os.environ["MODLM_CACHE"] = str(folder / "cache")
+        os.environ |= {"MODLM_CACHE": str(folder / "cache"), "MODLM_THREADS": "1"}
         write_texts(folder)
         config = tiny_config(folder, kind="hybrid", schedule__checkpoint_seconds=0.0, schedule__epochs=2)
         wholes: dict[str, dict[str, str]] = {}
@@ -325,6 +356,7 @@ def _race(
 
 ROWS = {
     "disk-full": Row("the disk is full at some point of a command", try_full_disk, small=12, full=200),
+    "cache-full": Row("the disk for the cache is full while training begins", try_full_cache, small=6, full=100),
     "read-only": Row("the output is on a read-only file system", partial(try_denied, read_only=True), 6, 60),
     "permission": Row("permission to write is denied", partial(try_denied, read_only=False), small=6, full=60),
     "changed-text": Row("a text is written to while it is read", try_changing_text, small=8, full=100),

@@ -17,7 +17,7 @@ from modlm.errors import require
 ROWS = [
     *("kill-count-memory kill-count-disk kill-count-spark kill-save".split()),
     *("kill-convert kill-convert-folder kill-prune kill-train".split()),
-    *("disk-full read-only permission changed-text clock two-writers".split()),
+    *("disk-full cache-full read-only permission changed-text clock two-writers".split()),
     *("damage-ngram damage-mixture damage-hybrid damage-counts hostile-folders bombs".split()),
     *("fuzz-arpa fuzz-counts fuzz-nbest fuzz-config fuzz-vocabulary".split()),
     *("slow-headers slow-bodies half-open many-connections odd-requests soak sigterm".split()),

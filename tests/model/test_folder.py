@@ -17,13 +17,13 @@ from modlm.blocks.block import Block
 from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError, ModelFolderError, ModlmError, OutputError
 from modlm.families import MODELS
-from modlm.formats.npy import dtype_name
 from modlm.mixers import MIXERS, StaticMixer
 from modlm.model.compiled import leaf_type, node_type
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import SMOOTHERS, estimate
+from modlm.store.npy import dtype_name
 from small_texts import EDGES, TEXTS, counts_of, model_of
 
 TEXT = TEXTS["random sentences"]
@@ -299,7 +299,7 @@ def rewritten(name: str, array: np.ndarray) -> Callable[[Path], None]:
         (rewritten("nodes", np.zeros(5, node_type(np.float64))), "not a row of"),
         (rewritten("nodes", np.zeros(5, np.uint32)), "not a row of"),
         (rewritten("leaves", np.zeros(5, leaf_type(np.float32))), "has 5 entries"),
-        (rewritten("leaves", np.zeros(5, leaf_type(np.float64))), "nodes"),
+        (rewritten("leaves", np.zeros(5, leaf_type(np.float64))), "has 5 entries"),
         (rewritten("leaves", np.zeros(5, np.float32)), "not a row of"),
         (rewritten("frequencies", np.zeros(5, np.uint64)), "has 5 entries"),
         (rewritten("frequencies", np.zeros(5, np.float32)), "not a row of uint32"),
@@ -332,15 +332,15 @@ def setting(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:
         (setting("version", to=0), "no proper version"),
         (setting("format", to="modlm counts"), "does not describe modlm model"),
         (setting("about", "kind", to="neural"), "kind is 'neural', which this version does not know"),
-        (setting("about", "kind", to=7), "kind is '7'"),
+        (setting("about", "kind", to=7), "kind is 7"),
         (setting("about", "vocabulary", to="0" * 64), "not the vocabulary"),
         (setting("about", "start", to=10**9), "start 1000000000 is not a context"),
-        (setting("about", "start", to=-1), "start must be a number from 0 up"),
-        (setting("about", "start", to=True), "start must be a number from 0 up"),
+        (setting("about", "start", to=-1), "start must be a whole number from 0 up"),
+        (setting("about", "start", to=True), "start must be a whole number from 0 up"),
         (setting("about", "levels", to=[0, 1]), "levels do not fit its vocabulary"),
         (setting("about", "levels", to=[0, 1, 12, 13, 10**12, 10**13]), "entries, but the rest of the folder asks for"),
         (setting("about", "levels", 3, to=13), "levels do not fit its followers"),
-        (setting("about", "levels", 3, to=12.5), "levels must be a number"),
+        (setting("about", "levels", 3, to=12.5), "levels must be a whole number"),
         (setting("about", "notes", to=3), "notes must be a list"),
         (setting("about", "settings", "smoothing", to="magic"), "smoothing is 'magic'"),
         (setting("about", "settings", "discounts", 0, 0, to=1.5), "discount of a count of 1"),
@@ -350,9 +350,9 @@ def setting(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:
         (setting("about", "settings", "extra", to=[]), "extra must be a list of uniform, unknown"),
         (setting("about", "settings", "extra", to=["uniform", "uniform"]), "extra must be a list"),
         (setting("about", "settings", "prune_entropy", to="much"), "prune_entropy must be a number"),
-        (setting("about", "settings", "prune", to=[-1]), "prune must be a number"),
+        (setting("about", "settings", "prune", to=[-1]), "prune must be a whole number"),
         (setting("about", "counts", "edge", to="twice"), "edge is 'twice'"),
-        (setting("about", "counts", "sentences", to=1.5), "sentences must be a number"),
+        (setting("about", "counts", "sentences", to=1.5), "sentences must be a whole number"),
         (setting("about", "counts", to=[]), "not a list of settings"),
     ],
 )
@@ -376,7 +376,7 @@ def test_settings_that_cannot_be_are_refused(
         ("static", setting("about", "blocks", "far", "model", to=None), "not a list of settings"),
         ("heuristic", setting("about", "mixer", "block", to="uniform"), "not the features"),
         ("heuristic", setting("about", "mixer", "block", to=5), "block named '5'"),
-        ("heuristic", setting("about", "mixer", "smoothing", to=None), "smoothing is 'None'"),
+        ("heuristic", setting("about", "mixer", "smoothing", to=None), "smoothing is None"),
         ("heuristic", setting("about", "blocks", "ngram", "levels", 3, to=13), "do not fit"),
         ("heuristic", setting("about", "blocks", "ngram", "discounts", 1, to=[2.0]), "discount of a count of 1"),
     ],

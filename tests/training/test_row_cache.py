@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -145,6 +147,28 @@ def test_a_cache_that_cannot_be_written_is_done_without(
     monkeypatch.setenv("MODLM_CACHE", str(tmp_path / "file"))
     check_same(cached_rows(CONFIG, train)["train"], expected)
     assert "memory" in caplog.text
+
+
+def test_a_full_disk_is_told_once_and_rows_are_kept_in_memory(
+    train: Corpus, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    others = {"valid": Corpus.from_text(["a b c"], train.vocabulary), "test": Corpus.from_text(["b"], train.vocabulary)}
+    expected = cached_rows(CONFIG, train, others)
+    monkeypatch.setattr(os, "posix_fallocate", no_room, raising=False)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("MODLM_CACHE", str(cache / "full"))
+        found = cached_rows(CONFIG, train, others)
+    for name, rows in expected.items():
+        check_same(found[name], rows)
+        assert found[name].folder is None
+    (said,) = (text for text in caplog.messages if "memory" in text)
+    for part in ("for this run only", str(cache / "full"), "the disk is full", "MODLM_CACHE"):
+        assert part in said
+    assert list((cache / "full" / "rows").iterdir()) == []
+
+
+def no_room(*arguments: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_a_neural_run_has_ids_alone(train: Corpus) -> None:

@@ -4,7 +4,7 @@ from modlm.blocks.block import NOTHING, Block, ColumnLayout, Rows
 from modlm.blocks.constant import UniformBlock, UnknownBlock
 from modlm.blocks.delta import DeltaBlock
 from modlm.blocks.ngram import NgramBlock
-from modlm.formats.stored import Parts
+from modlm.store.folder import Parts
 
 CONSTANT_BLOCKS = {"uniform": UniformBlock, "unknown": UnknownBlock}
 

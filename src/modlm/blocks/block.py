@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol, Self
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.formats.stored import Parts, Stored
+from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
 DELTA = "delta"
@@ -76,7 +76,7 @@ class Block(Protocol):
         ...
 
     @classmethod
-    def from_parts(cls, stored: Stored, vocabulary: Vocabulary) -> Self:
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
         """The block that a folder keeps; what `parts` gave, read back."""
         ...
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from modlm.arrays import Floats, Ids
 from modlm.blocks.block import Rows
-from modlm.formats.stored import Parts, Stored
+from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
 
@@ -46,7 +46,7 @@ class ConstantBlock:
         return Parts()
 
     @classmethod
-    def from_parts(cls, stored: Stored, vocabulary: Vocabulary) -> Self:
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
         """The column of a vocabulary."""
         return cls(vocabulary)
 

@@ -13,7 +13,7 @@ import numpy as np
 from modlm.arrays import Floats, Ids
 from modlm.blocks.block import Rows
 from modlm.errors import ModlmError
-from modlm.formats.stored import Parts, Stored
+from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
 
@@ -42,6 +42,6 @@ class DeltaBlock:
         return Parts()
 
     @classmethod
-    def from_parts(cls, stored: Stored, vocabulary: Vocabulary) -> Self:
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
         """The delta columns of a vocabulary."""
         return cls(vocabulary)

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.blocks.block import NOTHING, Block, Rows, flattened
 from modlm.families import MODELS
-from modlm.formats.stored import Parts, Stored
+from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
+from modlm.text.vocabulary_files import vocabulary_in
 
 BATCH = 256  # contexts whose whole distributions are in memory at a time
 
@@ -130,10 +131,10 @@ class ModelBlock:
         return Parts({"model": inner.settings}, inner.arrays, inner.texts)
 
     @classmethod
-    def from_parts(cls, stored: Stored, vocabulary: Vocabulary) -> Self:
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
         """The block of a model inside a model."""
         inner = stored.part("model")
-        return cls(inner.member(MODELS).from_parts(inner, inner.vocabulary()), vocabulary)
+        return cls(inner.member(MODELS).from_parts(inner, vocabulary_in(inner, what="model was")), vocabulary)
 
 
 def windows_before(ids: Ids, places: NDArray[np.int64], length: int, start: int) -> Ids:

@@ -13,10 +13,9 @@ from modlm.arrays import AnyFloats, Floats, Ids, even_ranges, in_parallel, threa
 from modlm.blocks.block import Rows, flattened
 from modlm.counts.counts import ONE_THREAD
 from modlm.counts.counts_folder import counts_in
-from modlm.errors import ConfigError
 from modlm.families import SMOOTHERS
-from modlm.formats.stored import Parts, Stored
 from modlm.smoothing.smoother import Estimates, given_discounts
+from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
 SMALL_COUNTS = 1 << 10  # counts and sums whose logarithms are taken from a table
@@ -151,18 +150,20 @@ class NgramBlock:
         return Parts(self.counts.settings() | smoothing, self.counts.arrays())
 
     @classmethod
-    def from_parts(cls, stored: Stored, vocabulary: Vocabulary) -> Self:
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
         """The block over the counts that a folder keeps."""
         smoother = stored.member(SMOOTHERS, "smoothing")()
-        counts = counts_in(replace(stored.folder, about=stored.about), vocabulary, inside=stored.place)
+        counts = counts_in(stored, vocabulary)
         return cls(Estimates(smoother, counts, stored_discounts(stored, counts.order)))
 
 
-def stored_discounts(stored: Stored, orders: int) -> tuple[Floats, ...]:
+def stored_discounts(stored: Folder, orders: int) -> tuple[Floats, ...]:
     """For each order, what counts of 0, 1, 2, … lose."""
-    rows = stored.table("discounts", orders)
-    discounts: tuple[Floats, ...] = stored.checked(lambda: given_discounts(rows, orders), ConfigError)
-    return discounts
+    tables = [replace(stored, about={"discounts": table}) for table in stored.list_of("discounts", list)]
+    if len(tables) != orders:
+        raise stored.damaged(f"discounts must hold {orders} lists of numbers")
+    rows = [table.reals("discounts") for table in tables]
+    return stored.checked(lambda: given_discounts(rows, orders))
 
 
 def feature_names(order: int, *, discounting: bool) -> tuple[str, ...]:

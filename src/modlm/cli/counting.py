@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from modlm.cli.inputs import kind_of
 from modlm.errors import ConfigError
@@ -11,6 +11,7 @@ from modlm.errors import ConfigError
 if TYPE_CHECKING:
     from modlm.cli.estimating import Training
     from modlm.counts.counts import Counts
+    from modlm.text.corpus import Corpus
     from modlm.text.vocabulary import Vocabulary
 
 READABLE = "texts, count files, counts folders, corpus folders, and model folders that kept their counts"
@@ -19,6 +20,7 @@ READABLE = "texts, count files, counts folders, corpus folders, and model folder
 def counted(training: Training) -> Counts:
     """The counts of all inputs together."""
     from modlm.counts import import_counts, merge
+    from modlm.text.corpus import Corpus
 
     kinds: dict[str, list[Path]] = {}
     for path in training.inputs:
@@ -34,10 +36,11 @@ def counted(training: Training) -> Counts:
     if "count file" in kinds:
         parts.append(import_counts(kinds["count file"], vocabulary=vocabulary, order=order))
         order = parts[0].order
-    texts = kinds.get("text", [])
-    if texts:
-        parts.append(count_files(texts, training, order=order, edge=edge, vocabulary=vocabulary))
-    parts += [count_corpus(path, training, order=order, edge=edge) for path in kinds.get("corpus", [])]
+    order = None if training.positions else order
+    if "text" in kinds:
+        parts.append(count_with(training, kinds["text"], order=order, edge=edge, vocabulary=vocabulary))
+    corpora = [Corpus.open(path) for path in kinds.get("corpus", [])]
+    parts += [count_with(training, corpus, order=order, edge=edge) for corpus in corpora]
     return merge(parts) if len(parts) > 1 else parts[0]
 
 
@@ -94,36 +97,17 @@ def counts_at(path: Path) -> Counts:
     return model.counts
 
 
-def count_files(
-    paths: list[Path], training: Training, *, order: int | None, edge: str, vocabulary: Vocabulary | None
-) -> Counts:
-    """Texts counted together."""
+def count_with(training: Training, text: list[Path] | Corpus, **known: Any) -> Counts:
+    """Texts counted together, or a corpus, which has its own vocabulary."""
     from modlm.counts import count_text
 
     return count_text(
-        paths,
-        order=None if training.positions else order,
-        vocabulary=vocabulary,
-        edge=edge,
+        text,
         positions=training.positions or None,
         engine=training.engine,
         memory=training.memory,
         max_words=training.max_words,
         min_count=training.min_count,
         encoding_errors=training.encoding_errors,
-    )
-
-
-def count_corpus(path: Path, training: Training, *, order: int | None, edge: str) -> Counts:
-    """A corpus folder counted; it has its own vocabulary."""
-    from modlm.counts import count_text
-    from modlm.text.corpus import Corpus
-
-    return count_text(
-        Corpus.open(path),
-        order=None if training.positions else order,
-        edge=edge,
-        positions=training.positions or None,
-        engine=training.engine,
-        memory=training.memory,
+        **known,
     )

@@ -70,10 +70,10 @@ def batches_of_lines(
     text: Path, size: int = 4096, *, encoding_errors: str = "strict"
 ) -> Iterator[tuple[int, list[str]]]:
     """The number (from 1) of a line and up to so many lines from there."""
-    from modlm.text.encoding import TextRules
+    from modlm.text.options import TextOptions
     from modlm.text.sources import Files
 
-    errors = TextRules(encoding_errors=encoding_errors).encoding_errors
+    errors = TextOptions(encoding_errors=encoding_errors).encoding_errors
     line, lines = 0, list[str]()
     for block in Files([text]).blocks():
         for raw in bytes(block.data[: block.size]).split(b"\n")[:-1]:

@@ -131,42 +131,29 @@ def _vocabulary(asked: Asked) -> Vocabulary | None:
 
 
 def _counting(asked: Asked, vocabulary: Vocabulary | None) -> AbstractContextManager[Tally]:
-    from modlm.counts import bytes_of, tally_text
-    from modlm.counts.spark import Cluster, tally_of_texts
-    from modlm.text.encoding import TextRules
-    from modlm.text.reading import WordLimits
+    from modlm.counts import CountOptions, tally_text
+    from modlm.counts.spark import spark_tally
+    from modlm.text.options import TextOptions
 
-    positions = asked.positions or None
-    order = len(asked.positions) + 1 if positions else asked.order or 5
-    if asked.chosen_engine == "spark" and asked.tokenizer is None and positions is None:
-        return tally_of_texts(
-            asked.texts,
-            order=order,
-            edge=asked.edge,
-            vocabulary=vocabulary,
-            limits=WordLimits(max_words=asked.max_words, min_count=asked.min_count),
-            rules=TextRules(encoding_errors=asked.encoding_errors),
-            cluster=Cluster(
-                master=asked.master,
-                memory=None if asked.memory is None else bytes_of(asked.memory),
-                conf=dict(setting.split("=", 1) for setting in asked.conf),
-            ),
-            temporary=asked.temporary,
-        )
-    return tally_text(
-        [Path(text) for text in asked.texts],
-        order=order,
-        vocabulary=vocabulary,
-        edge="repeat" if positions else asked.edge,
-        positions=positions,
+    counting = CountOptions.asked(
+        order=None if asked.positions else asked.order,
+        edge=asked.edge,
+        positions=asked.positions or None,
         engine=asked.chosen_engine,
         memory=asked.memory,
         temporary=asked.temporary,
         master=asked.master,
+        conf=dict(setting.split("=", 1) for setting in asked.conf),
+    )
+    reading = TextOptions(
+        vocabulary=vocabulary,
         max_words=asked.max_words,
         min_count=asked.min_count,
         encoding_errors=asked.encoding_errors,
     )
+    if counting.engine == "spark" and asked.tokenizer is None:
+        return spark_tally(asked.texts, counting, reading)
+    return tally_text([Path(text) for text in asked.texts], counting, reading)
 
 
 def _save_folds(found: Tally, folds: int, target: Path, *, force: bool) -> int:

@@ -71,8 +71,9 @@ def train(
     n-gram models, `hybrid` both, trained with block dropout. Rows for training come from held-out counts. DIR gets
     config.toml, journal.jsonl, checkpoints, and model, which all other commands take: modlm eval DIR test.txt.
 
-    Ctrl-C saves; --resume goes on, to the same bits as if nothing had happened, after kill -9 too. Later sources win:
-    what is usual for the kind, CONFIG, flags, --set.
+    Ctrl-C saves; --resume goes on, after kill -9 too, to the same bits as if nothing had happened, given the same
+    number of threads: --threads N. Without it the run takes one thread or all, whichever is faster at the time. Later
+    sources win: what is usual for the kind, CONFIG, flags, --set.
 
     \b
     modlm train --text train.txt --valid valid.txt --test test.txt -o runs/hybrid
@@ -104,6 +105,7 @@ def train(
 
     again = ["modlm", "train", "--resume", "-o", str(output)]
     again += ["--device", device] if device != "auto" else []
+    again += ["--threads", str(threads)] if threads is not None else []
     resumable(shlex.join(again + (["--tensorboard"] if tensorboard else [])), when=output / CONFIG)
     if not first:
         interrupted_as("")  # the first process says it

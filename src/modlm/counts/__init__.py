@@ -8,8 +8,8 @@ from __future__ import annotations
 from modlm.counts.counting import count_text, tally_text
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts, Layer
 from modlm.counts.counts_folder import open_counts, save_counts
-from modlm.counts.engine import Engine, bytes_of
-from modlm.counts.held_out_counts import HeldOutCounts, held_out
+from modlm.counts.engine import CountOptions, Engine, bytes_of
+from modlm.counts.held_out_counts import held_out
 from modlm.counts.imported import counts_from_tables, export_counts, import_counts
 from modlm.counts.merging import merge
 from modlm.counts.skip import SkipCounts
@@ -21,9 +21,9 @@ __all__ = [
     "EDGES",
     "ENGINES",
     "MAX_ORDER",
+    "CountOptions",
     "Counts",
     "Engine",
-    "HeldOutCounts",
     "Layer",
     "SkipCounts",
     "Tally",

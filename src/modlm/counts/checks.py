@@ -25,7 +25,7 @@ def unsound() -> ModelFolderError:
 
 def are_followers(first: Ids, words: Ids, start: int) -> bool:
     """Whether every context has a row of followers sorted by word, one row behind the other; `<s>` is the last word."""
-    from modlm.counts.check_kernels import check_followers
+    from modlm.counts.trie_kernels import check_followers
 
     tasks = [partial(check_followers, first, words, start, *r) for r in even_ranges(len(first) - 1, 4 * threads())]
     return bool(first[0] == 1 and first[-1] == len(words) and all(in_parallel(tasks)))
@@ -33,7 +33,7 @@ def are_followers(first: Ids, words: Ids, start: int) -> bool:
 
 def are_suffixes(suffix: Ids, nodes: slice, low: int, high: int) -> bool:
     """Whether the suffixes of some nodes are all among low..high-1."""
-    from modlm.counts.check_kernels import check_suffixes
+    from modlm.counts.trie_kernels import check_suffixes
 
     tasks = [
         partial(check_suffixes, suffix, nodes.start + a, nodes.start + b, low, high)

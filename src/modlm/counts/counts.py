@@ -22,7 +22,7 @@ from modlm.errors import ConfigError
 from modlm.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from modlm.formats.folder import Verify
+    from modlm.store.manifest import Verify
     from modlm.text.corpus import Corpus
     from modlm.text.sources import Text
 

@@ -13,13 +13,14 @@ import numpy as np
 
 from modlm.arrays import Ids
 from modlm.counts.checks import are_followers, are_suffixes
-from modlm.counts.counts import EDGES, MAX_ORDER, Counts, Frequencies
+from modlm.counts.counts import EDGES, MAX_ORDER, Counts
 from modlm.counts.skip import SkipCounts, SkipTrie, check_positions
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
-from modlm.formats.folder import Folder, Verify, open_folder, write_folder
-from modlm.formats.vocabulary_files import vocabulary_in
+from modlm.store.folder import Folder, open_folder, write_folder
+from modlm.store.manifest import Verify
 from modlm.text.vocabulary import Vocabulary
+from modlm.text.vocabulary_files import vocabulary_in
 
 KIND = "counts"
 
@@ -34,7 +35,7 @@ def save_counts(counts: Counts, target: str | os.PathLike[str], *, overwrite: bo
 def open_counts(path: str | os.PathLike[str], *, verify: Verify = "fast") -> Counts:
     """Counts from their folder, memory-mapped; `SkipCounts` when they have positions."""
     folder = open_folder(path, kind=KIND, verify=verify)
-    vocabulary = vocabulary_in(folder, folder.about, what="counts were")
+    vocabulary = vocabulary_in(folder, what="counts were")
     counts = counts_in(folder, vocabulary)
     if counts.order != folder.whole("order"):
         raise folder.damaged(f"its order is {folder.whole('order')}, but it has the arrays of order {counts.order}")
@@ -43,21 +44,21 @@ def open_counts(path: str | os.PathLike[str], *, verify: Verify = "fast") -> Cou
     return counts
 
 
-def counts_in(folder: Folder, vocabulary: Vocabulary, *, inside: str = "") -> Counts:
-    """The counts whose settings are the folder's `about` and whose arrays lie in it, or in a folder inside it."""
+def counts_in(folder: Folder, vocabulary: Vocabulary) -> Counts:
+    """The counts whose settings are the folder's `about` and whose arrays lie in it."""
     levels = _levels(folder, "levels", len(vocabulary))
-    words = folder.array(inside + "words", np.uint32, length=levels[-1])
-    suffix = folder.array(inside + "suffix", np.uint32, length=levels[-1])
-    frequencies = _frequencies(folder, inside + "frequencies", levels[-1])
+    words = folder.array("words", np.uint32, length=levels[-1])
+    suffix = folder.array("suffix", np.uint32, length=levels[-1])
+    frequencies = folder.array("frequencies", np.uint32, np.uint64, length=levels[-1])
     sentences = folder.whole("sentences")
     if "positions" not in folder.about:
-        first = folder.array(inside + "first", np.uint32, length=levels[-2] + 1)
+        first = folder.array("first", np.uint32, length=levels[-2] + 1)
         _check_ends(folder, first, levels, levels)
         return Counts(
             vocabulary,
             Trie(words, first, suffix, levels),
             frequencies,
-            edge=folder.word("edge", known=EDGES),
+            edge=folder.word("edge", EDGES),
             sentences=sentences,
             cut_off=folder.wholes("cut_off"),
         )
@@ -68,7 +69,7 @@ def counts_in(folder: Folder, vocabulary: Vocabulary, *, inside: str = "") -> Co
         raise folder.damaged(str(error)) from error
     if not len(levels) - 1 == len(context_levels) == len(positions) + 2:
         raise folder.damaged("its positions do not fit its levels")
-    first = folder.array(inside + "first", np.uint32, length=context_levels[-1] + 1)
+    first = folder.array("first", np.uint32, length=context_levels[-1] + 1)
     _check_ends(folder, first, context_levels, levels)
     trie = SkipTrie(
         words=words,
@@ -76,8 +77,8 @@ def counts_in(folder: Folder, vocabulary: Vocabulary, *, inside: str = "") -> Co
         suffix=suffix,
         levels=levels,
         positions=positions,
-        context_words=folder.array(inside + "context_words", np.uint32, length=context_levels[-1]),
-        context_first=folder.array(inside + "context_first", np.uint32, length=context_levels[-2] + 1),
+        context_words=folder.array("context_words", np.uint32, length=context_levels[-1]),
+        context_first=folder.array("context_first", np.uint32, length=context_levels[-2] + 1),
         context_levels=context_levels,
     )
     return SkipCounts(vocabulary, trie, frequencies, sentences=sentences)
@@ -98,11 +99,6 @@ def _check_ends(folder: Folder, first: Ids, contexts: tuple[int, ...], levels: t
     begins = tuple(int(first[context]) for context in contexts[: len(levels) - 2])
     if begins != levels[1:-1] or first[-1] != levels[-1]:
         raise folder.damaged("its levels do not fit its followers")
-
-
-def _frequencies(folder: Folder, name: str, length: int) -> Frequencies:
-    wide = name in folder.arrays and folder.arrays[name].dtype == np.uint64
-    return folder.array(name, np.uint64 if wide else np.uint32, length=length)
 
 
 def check_structure(folder: Folder, counts: Counts) -> None:

@@ -20,10 +20,11 @@ from modlm.arrays import Ids
 from modlm.counts.counts import Counts
 from modlm.counts.disk_runs import merged, packing, windows_of, write_run
 from modlm.counts.disk_trie import TrieWriter
+from modlm.counts.engine import CountOptions
 from modlm.counts.memory import padded, sort_suffixes
 from modlm.files import scratch_folder
-from modlm.formats.npy import forget
 from modlm.progress import progress
+from modlm.store.npy import forget
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import END
 
@@ -32,26 +33,17 @@ OWN_BYTES = 256 << 20  # what the interpreter, its packages and fixed buffers ta
 LEAST_BLOCK = 1 << 18
 
 
-def count(
-    corpus: Corpus,
-    *,
-    order: int,
-    edge: str = "once",
-    memory: int | None = None,
-    temporary: str | os.PathLike[str] | None = None,
-    workers: int | None = None,
-    block: int | None = None,
-) -> Counts:
+def count(corpus: Corpus, options: CountOptions, *, block: int | None = None) -> Counts:
     """Counts of a corpus within about `memory` bytes, by default half of what the machine has.
 
-    Files go to a new folder in `temporary` (by default the system's folder for such) and are gone when the result is:
-    its arrays are mapped from files that have no name any more. `block` is the number of words sorted at a time.
+    Files go to a new folder in `temporary` and are gone when the result is: its arrays are mapped from files that have
+    no name any more. `block` is the number of words sorted at a time.
     """
-    limit = memory if memory is not None else half_of_memory()
+    limit = options.memory if options.memory is not None else half_of_memory()
     free = max(limit - OWN_BYTES, limit // 4)
     block = block or max(LEAST_BLOCK, free // BYTES_PER_WORD)
-    with scratch_folder(temporary) as folder:
-        return _count(corpus, folder, order=order, edge=edge, block=block, free=free, workers=workers)
+    with scratch_folder(options.temporary) as folder:
+        return _count(corpus, folder, options, block=block, free=free)
 
 
 def half_of_memory() -> int:
@@ -59,10 +51,8 @@ def half_of_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
-def _count(
-    corpus: Corpus, folder: Path, *, order: int, edge: str, block: int, free: int, workers: int | None
-) -> Counts:
-    vocab_size = len(corpus.vocabulary)
+def _count(corpus: Corpus, folder: Path, options: CountOptions, *, block: int, free: int) -> Counts:
+    order, edge, workers, vocab_size = options.order, options.edge, options.workers, len(corpus.vocabulary)
     runs: list[Path] = []
     for begin in range(0, len(corpus.ids), block):
         core, text = _block(corpus, begin, begin + block, order=order, edge=edge)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +16,7 @@ from modlm.counts.disk_runs import OUT_ROWS, RowsUK, packing
 from modlm.counts.linking import link_suffixes
 from modlm.counts.trie import Trie
 from modlm.errors import EstimationError
-from modlm.formats.npy import NpyWriter, forget, header, open_npy
+from modlm.store.npy import AnyArray, NpyWriter, forget, new_npy, open_npy
 
 MOST = 2**32 - 1
 PIECE = 1 << 20  # entries copied at a time
@@ -78,18 +77,17 @@ class TrieWriter:
     def finish(self, *, workers: int | None = None) -> tuple[Trie, Frequencies]:
         """End the last n-grams, join the orders, link the suffixes; the arrays are mapped."""
         levels = self._ended()
-        words = self._join("words", "<u4", [np.zeros(1), np.arange(self.vocab_size + 1)], levels)
+        words = self._join("words", "<u4", [np.zeros(1), np.arange(self.vocab_size + 1)])
         wide = max(self.largest, int(self.unigrams.max())) > MOST
-        frequencies = self._join("frequencies", "<u8" if wide else "<u4", [np.zeros(1), self.unigrams], levels)
+        frequencies = self._join("frequencies", "<u8" if wide else "<u4", [np.zeros(1), self.unigrams])
         first = self._join_first(levels)
         suffix = self._linked(words, first, levels, workers)
         return Trie(words, first, suffix, levels), frequencies
 
     def finish_frequencies(self, dtype: np.dtype[Any]) -> Frequencies:
         """The frequencies alone, in the dtype of those of the whole."""
-        levels = self._ended()
-        found: Frequencies = self._join("frequencies", dtype.str, [np.zeros(1), self.unigrams], levels)
-        return found
+        self._ended()
+        return self._join("frequencies", dtype.str, [np.zeros(1), self.unigrams])
 
     def _ended(self) -> tuple[int, ...]:
         """End the last n-grams; the levels of the trie."""
@@ -101,19 +99,17 @@ class TrieWriter:
         sizes = np.cumsum([0, *self.nodes[2 : self.order + 1]])
         return (0, 1, *(int(level) for level in self.vocab_size + 2 + sizes))
 
-    def _join(self, name: str, dtype: str, start: list[NDArray[Any]], levels: tuple[int, ...]) -> Any:
-        path = self.folder / f"{name}.npy"
-        with NpyWriter(path, dtype) as writer:
+    def _join(self, name: str, dtype: str, start: list[NDArray[Any]]) -> AnyArray:
+        with NpyWriter(self.folder / f"{name}.npy", dtype) as writer:
             for part in start:
                 writer.append(part)
             for n in range(2, self.order + 1):
                 for piece in self._pieces(name, n):
                     writer.append(piece)
-        return open_npy(path, dtype=np.dtype(dtype), shape=(levels[-1],))
+            return writer.finish()
 
     def _join_first(self, levels: tuple[int, ...]) -> Ids:
-        path = self.folder / "first.npy"
-        with NpyWriter(path, "<u4") as writer:
+        with NpyWriter(self.folder / "first.npy", "<u4") as writer:
             writer.append(np.ones(1))
             if self.order > 1:
                 writer.append(self.unigram_first + np.uint64(levels[2]))
@@ -121,7 +117,7 @@ class TrieWriter:
                 for piece in self._pieces("first", n):
                     writer.append(piece + np.uint32(levels[n + 1]))
             writer.append(np.array([levels[-1]]))
-        return open_npy(path, dtype=np.dtype("<u4"), shape=(levels[self.order] + 1,))
+            return writer.finish()
 
     def _pieces(self, name: str, order: int) -> Iterator[NDArray[Any]]:
         """An order's file, piece by piece; it is removed afterwards."""
@@ -133,19 +129,11 @@ class TrieWriter:
 
     def _linked(self, words: Ids, first: Ids, levels: tuple[int, ...], workers: int | None) -> Ids:
         path = self.folder / "suffix.npy"
-        with path.open("wb") as stream:
-            size = stream.write(header(np.dtype("<u4"), (levels[-1],))) + 4 * levels[-1]
-            stream.truncate(size)
-            if hasattr(os, "posix_fallocate"):  # or a full disk would end the process when the map is written to
-                os.posix_fallocate(stream.fileno(), 0, size)
-        suffix = np.load(path, mmap_mode="r+")
-        maps = [np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in ("words", "first")]
+        suffix = new_npy(path, dtype=np.uint32, shape=(levels[-1],))
 
         def pause() -> None:
-            for array in (*maps, suffix):
+            for array in (words, first, suffix):
                 forget(array)
 
-        own_words, own_first = (np.asarray(array) for array in maps)
-        link_suffixes(own_words, own_first, np.asarray(suffix), levels, workers=workers, pause=pause)
-        suffix.flush()
-        return open_npy(path, dtype=np.dtype("<u4"), shape=(levels[-1],))
+        link_suffixes(words, first, np.asarray(suffix), levels, workers=workers, pause=pause)
+        return open_npy(path, dtype=np.uint32, shape=(levels[-1],))

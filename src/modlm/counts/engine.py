@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from modlm.arrays import Ids
 from modlm.counts import memory as sorting
-from modlm.counts.counts import Counts
+from modlm.counts.counts import Counts, check_edge, check_order
+from modlm.counts.skip import check_positions, is_contiguous
 from modlm.errors import ConfigError
 from modlm.text.corpus import Corpus
 
@@ -19,38 +22,82 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountOptions:
+    """What to count and how: made once, where somebody asks for counts, and passed whole."""
+
+    order: int = 5
+    edge: str = "once"
+    positions: tuple[int, ...] | None = None
+    """Which words before, farthest first; None for the order - 1 nearest ones."""
+    engine: str = "memory"
+    """A member of `ENGINES`."""
+    memory: int | None = None
+    """A limit in bytes, for engines that use the disk."""
+    temporary: str | os.PathLike[str] | None = None
+    """Where files that outgrow memory go; None for the system's folder for such."""
+    workers: int | None = None
+    """Threads; None for all cores."""
+    master: str | None = None
+    """Where Spark counts, as `spark.session.Cluster` says."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """More settings of Spark."""
+
+    @classmethod
+    def asked(
+        cls,
+        *,
+        order: int | None = None,
+        edge: str = "once",
+        positions: Sequence[int] | None = None,
+        engine: str | None = None,
+        memory: int | str | None = None,
+        **others: Any,
+    ) -> CountOptions:
+        """As people say it: positions make the order and mean the edge `repeat`, and a limit means the disk."""
+        if positions is not None:
+            made = len(check_positions(positions)) + 1
+            if order not in (None, made):
+                raise ConfigError(f"{made - 1} positions make the order {made}, but order is {order}.")
+            order, edge = made, "repeat"
+        return cls(
+            order=5 if order is None else order,
+            edge=edge,
+            positions=None if positions is None else tuple(positions),
+            engine=engine or ("memory" if memory is None else "disk"),
+            memory=None if memory is None else bytes_of(memory),
+            **others,
+        )
+
+    def __post_init__(self) -> None:
+        check_order(self.order)
+        check_edge(self.edge)
+        if self.skips and self.engine != "memory":
+            raise ConfigError("Skip n-grams are counted in memory. Leave out the memory limit and the engine.")
+
+    @property
+    def skips(self) -> bool:
+        """Whether there is a gap in the contexts."""
+        return self.positions is not None and not is_contiguous(self.positions)
+
+
 class Engine(Protocol):
     """A way to count; the members are in the table `ENGINES`."""
 
-    def __call__(
-        self,
-        corpus: Corpus,
-        *,
-        order: int,
-        edge: str = "once",
-        memory: int | None = None,
-        temporary: str | os.PathLike[str] | None = None,
-        workers: int | None = None,
-    ) -> Counts:
-        """Counts of the corpus; `memory` in bytes and `temporary` matter only to engines that use the disk."""
+    def __call__(self, corpus: Corpus, options: CountOptions) -> Counts:
+        """Counts of the corpus."""
         ...
 
 
-def count_in_memory(
-    corpus: Corpus,
-    *,
-    order: int,
-    edge: str = "once",
-    memory: int | None = None,
-    temporary: str | os.PathLike[str] | None = None,
-    workers: int | None = None,
-) -> Counts:
+def count_in_memory(corpus: Corpus, options: CountOptions) -> Counts:
     """Counts of a corpus that fits in memory with its result, about 40 bytes a word for order 5."""
+    order, edge = options.order, options.edge
     copies = 0 if edge == "once" else max(0, order - 2)
     if len(corpus.ids) + copies * corpus.sentences > LONGEST:
         raise ConfigError(f'The text has more than {LONGEST:,} words, too many for the engine "memory". Use "disk".')
     ids: Ids = np.asarray(corpus.ids)
-    trie, frequencies = sorting.build(ids, vocab_size=len(corpus.vocabulary), order=order, edge=edge, workers=workers)
+    size = len(corpus.vocabulary)
+    trie, frequencies = sorting.build(ids, vocab_size=size, order=order, edge=edge, workers=options.workers)
     return Counts(corpus.vocabulary, trie, frequencies, edge=edge, sentences=corpus.sentences)
 
 

@@ -19,7 +19,7 @@ POSITIONS = 1 << 18  # walked at a time: eight bytes each and order
 
 def held_out(counts: Counts, fold: Corpus | Ids) -> Counts:
     """The counts of everything but the fold: whole sentences of the counted text, as a corpus or as its ids."""
-    from modlm.counts.held_out_kernels import take_away
+    from modlm.counts.trie_kernels import take_away
 
     fold = _as_corpus(counts, fold)
     frequencies: Frequencies = counts.frequencies.copy()
@@ -37,10 +37,6 @@ def held_out(counts: Counts, fold: Corpus | Ids) -> Counts:
             )
         begin = end
     return counts.with_frequencies(frequencies, sentences=counts.sentences - fold.sentences)
-
-
-HeldOutCounts = held_out
-"""The noun for it."""
 
 
 def _as_corpus(counts: Counts, fold: Corpus | Ids) -> Corpus:

@@ -27,7 +27,7 @@ def link_suffixes(
     The n-grams must be closed: without its first or its last word, each is there too. Those that we count or import
     are; those of a damaged folder may not be.
     """
-    from modlm.counts.link_kernels import link
+    from modlm.counts.trie_kernels import link
 
     suffix[: levels[2] if len(levels) > 2 else len(suffix)] = 0
     for order in range(2, len(levels) - 1):

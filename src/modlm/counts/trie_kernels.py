@@ -1,4 +1,4 @@
-"""Kernels over a trie: finding a follower, walking a text, continuation counts, sums over contexts.
+"""Kernels over a trie: finding followers, walking a text, counts that derive from others, suffix links, checks.
 
 They trust no link of a trie that was read from disk: a follower range is cut to the arrays and a suffix must point to a
 smaller node, so a damaged file can give a wrong answer but never an endless loop or a read outside the arrays.
@@ -106,17 +106,23 @@ def count_left_extensions(counts: np.ndarray, suffix: Ids, low: int, high: int, 
 
 
 @kernel
-def subtract(nodes_TN: Ids, counts: np.ndarray) -> bool:
-    """Take one from the count of every n-gram of a walk; False when one is not there to be taken."""
-    for t in range(nodes_TN.shape[0]):
-        for n in range(nodes_TN.shape[1]):
+def take_away(nodes_TN: Ids, ids: Ids, start: int, padded: bool, frequencies: np.ndarray) -> int:
+    """Take one from the frequency of every n-gram of a walk; the first position where one is not there, or -1.
+
+    Without padding the orders that would reach beyond `<s>` have no n-gram.
+    """
+    order = nodes_TN.shape[1]
+    begin = 0
+    for t in range(len(ids)):
+        if ids[t] == start:
+            begin = t
+            continue
+        for n in range(order if padded else min(order, t - begin + 1)):
             node = nodes_TN[t, n]
-            if node == 0:
-                break
-            if counts[node] == 0:
-                return False
-            counts[node] -= 1
-    return True
+            if node == 0 or frequencies[node] == 0:
+                return t
+            frequencies[node] -= 1
+    return -1
 
 
 @kernel
@@ -147,3 +153,43 @@ def context_sums(
                 number += 1
                 sum_kept += r - discounts[min(r, last)]
         total[context - low], followers[context - low], kept[context - low] = sum_counts, number, sum_kept
+
+
+@kernel
+def link(words: Ids, first: Ids, suffix: Ids, low: int, high: int) -> bool:
+    """Set the suffix of every follower of the contexts low..high-1, whose own suffixes are known; False if one lacks.
+
+    The followers of a context are among those of its suffix, both sorted, so each search begins where the last ended.
+    """
+    for context in range(low, high):
+        other = int64(suffix[context])
+        begin, end = int64(first[other]), int64(first[other + 1])
+        for node in range(int64(first[context]), int64(first[context + 1])):
+            found = find(words, begin, end, words[node])
+            if found == 0:
+                return False
+            suffix[node] = found
+            begin = found + 1
+    return True
+
+
+@kernel
+def check_followers(first: Ids, words: Ids, largest: int, low: int, high: int) -> bool:
+    """Whether the contexts low..high-1 have followers inside the array, one behind the other, sorted by word."""
+    for context in range(low, high):
+        begin, end = int64(first[context]), int64(first[context + 1])
+        if not 1 <= begin <= end <= len(words):
+            return False
+        for node in range(begin, end):
+            if words[node] > largest or (node > begin and words[node] <= words[node - 1]):
+                return False
+    return True
+
+
+@kernel
+def check_suffixes(suffix: Ids, low: int, high: int, first: int, after: int) -> bool:
+    """Whether the suffixes of the nodes low..high-1 are all among first..after-1."""
+    for node in range(low, high):
+        if not first <= suffix[node] < after:
+            return False
+    return True

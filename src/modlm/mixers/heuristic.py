@@ -15,9 +15,9 @@ from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ColumnLayout
 from modlm.errors import ConfigError
 from modlm.families import SMOOTHERS
-from modlm.formats.stored import Parts, Stored
 from modlm.mixers.mixer import Mixer, State
 from modlm.smoothing.smoother import Smoother
+from modlm.store.folder import Folder, Parts
 
 
 class HeuristicMixer(Mixer):
@@ -79,8 +79,7 @@ class HeuristicMixer(Mixer):
         return Parts({"smoothing": self.smoother.name, "block": self.span.name})
 
     @classmethod
-    def from_parts(cls, stored: Stored, layout: ColumnLayout) -> Self:
+    def from_parts(cls, stored: Folder, layout: ColumnLayout) -> Self:
         """The rule of the family that a folder names."""
         smoother, block = stored.member(SMOOTHERS, "smoothing")(), str(stored.about.get("block"))
-        made: Self = stored.checked(lambda: cls(layout, smoother, block=block), ConfigError)
-        return made
+        return stored.checked(lambda: cls(layout, smoother, block=block))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from modlm.arrays import Floats, Ids
 from modlm.blocks.block import Block, ColumnLayout, rows_of
 from modlm.errors import ConfigError
-from modlm.formats.stored import Parts, Stored
+from modlm.store.folder import Folder, Parts
 
 State = NDArray[np.float32]
 
@@ -95,7 +95,7 @@ class Mixer(abc.ABC):
 
     @classmethod
     @abc.abstractmethod
-    def from_parts(cls, stored: Stored, layout: ColumnLayout) -> Self:
+    def from_parts(cls, stored: Folder, layout: ColumnLayout) -> Self:
         """The mixer that a folder keeps, for these columns."""
 
 

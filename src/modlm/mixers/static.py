@@ -9,8 +9,8 @@ import numpy as np
 from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ColumnLayout
 from modlm.errors import ConfigError, EstimationError
-from modlm.formats.stored import Parts, Stored
 from modlm.mixers.mixer import Mixer, State
+from modlm.store.folder import Folder, Parts
 
 
 class StaticMixer(Mixer):
@@ -47,13 +47,12 @@ class StaticMixer(Mixer):
         return Parts({"weights": self.weights_K.tolist()})
 
     @classmethod
-    def from_parts(cls, stored: Stored, layout: ColumnLayout) -> Self:
+    def from_parts(cls, stored: Folder, layout: ColumnLayout) -> Self:
         """The weights that a folder keeps."""
-        weights = stored.numbers("weights")
+        weights = stored.reals("weights")
         if len(weights) != len(layout):
             raise stored.damaged(f"it has {len(weights)} weights for {len(layout)} columns")
-        made: Self = stored.checked(lambda: cls(np.array(weights)), ConfigError)
-        return made
+        return stored.checked(lambda: cls(np.array(weights)))
 
 
 def expectation_maximisation(

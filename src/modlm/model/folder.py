@@ -12,9 +12,10 @@ from pathlib import Path
 from modlm.blocks.block import UNLIMITED
 from modlm.errors import ModelFolderError
 from modlm.families import MODELS
-from modlm.formats.folder import Verify, is_folder, open_folder, write_folder
-from modlm.formats.stored import Stored
 from modlm.model.language_model import LanguageModel
+from modlm.store.folder import open_folder, write_folder
+from modlm.store.manifest import Verify, is_folder
+from modlm.text.vocabulary_files import vocabulary_in
 
 KIND = "model"
 CARD = "card.md"
@@ -48,9 +49,8 @@ def load(path: str | os.PathLike[str], *, verify: Verify = "fast", resident: boo
     if place.is_dir():
         if not is_folder(place, kind=KIND) and is_folder(place / "model", kind=KIND):
             place = place / "model"
-        folder = open_folder(place, kind=KIND, verify=verify)
-        stored = Stored(folder, folder.about)
-        model: LanguageModel = stored.member(MODELS).from_parts(stored, stored.vocabulary())
+        stored = open_folder(place, kind=KIND, verify=verify)
+        model: LanguageModel = stored.member(MODELS).from_parts(stored, vocabulary_in(stored, what="model was"))
         model.folder = str(place.resolve())
         return model
     if not place.exists():

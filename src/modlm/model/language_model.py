@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.blocks.block import NOTHING
 from modlm.errors import ConfigError, ModlmError, VocabularyError
-from modlm.formats.stored import Parts
+from modlm.store.folder import Parts
 from modlm.text.vocabulary import END, Vocabulary
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ has a memory, what it remembered before it saw the last word of that window: one
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,10 +19,10 @@ from modlm.blocks.constant import ConstantBlock
 from modlm.blocks.model import ModelBlock, rows_after, trimmed
 from modlm.errors import ConfigError
 from modlm.families import BLOCKS, MIXERS
-from modlm.formats.folder import FILE_NAME
-from modlm.formats.stored import COLUMNS, Parts, Stored
 from modlm.mixers.mixer import Mixer, State
 from modlm.model.language_model import LONGEST, LanguageModel, States
+from modlm.store.folder import COLUMNS, Folder, Parts
+from modlm.store.manifest import FILE_NAME
 from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 16  # positions whose rows are in memory at a time
@@ -263,22 +264,21 @@ class Mixture(LanguageModel):
         return Parts(about, arrays, texts)
 
     @classmethod
-    def from_parts(cls, stored: Stored, vocabulary: Vocabulary) -> Self:
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
         """The mixture that a folder keeps; blocks and mixer of kinds that are not installed are named."""
         if stored.about.get("kind") == NEURAL:
-            stored = Stored(stored.folder, _of_this_version(stored), stored.place)
+            stored = replace(stored, about=_of_this_version(stored))
         named = stored.part("blocks")
         blocks: dict[str, Block] = {}
         for name in named.about:
-            own = named.part(name, f"{COLUMNS}/{name}/")
+            own = named.part(name, inside=f"{COLUMNS}/{name}/")
             blocks[name] = own.member(BLOCKS).from_parts(own, vocabulary)
         mixer = stored.part("mixer")
         made: Mixer = mixer.member(MIXERS).from_parts(mixer, ColumnLayout(blocks))
-        mixture: Self = stored.checked(lambda: cls(vocabulary, blocks, made), ConfigError)
-        return mixture
+        return stored.checked(lambda: cls(vocabulary, blocks, made))
 
 
-def _of_this_version(stored: Stored) -> dict[str, Any]:
+def _of_this_version(stored: Folder) -> dict[str, Any]:
     """What an earlier version said of a mixture whose mixer is a net, as this one says it."""
     delta = stored.about.get("delta")
     if not isinstance(delta, bool):

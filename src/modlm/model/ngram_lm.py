@@ -21,12 +21,12 @@ from modlm.blocks.block import Block, ColumnLayout
 from modlm.config import choose
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError, ModlmError
-from modlm.formats.stored import Parts, Stored
 from modlm.mixers import HeuristicMixer
 from modlm.model.compiled import Compiled, compile_estimates
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.smoothing import SMOOTHERS, Estimates, estimate
+from modlm.store.folder import Folder, Parts
 from modlm.text.encoding import encode_sentences
 from modlm.text.vocabulary import Vocabulary
 
@@ -90,7 +90,7 @@ class NgramLM(LanguageModel):
         return parts_of(self)
 
     @classmethod
-    def from_parts(cls, stored: Stored, vocabulary: Vocabulary) -> NgramLM:
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> NgramLM:
         """The model that a folder keeps."""
         from modlm.model.ngram_parts import ngram_model
 

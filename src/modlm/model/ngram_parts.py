@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -13,9 +13,9 @@ from modlm.blocks import CONSTANT_BLOCKS
 from modlm.blocks.ngram import stored_discounts
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts
 from modlm.families import SMOOTHERS
-from modlm.formats.stored import Parts, Stored, frequencies
 from modlm.model.compiled import Compiled, leaf_type, node_type
 from modlm.model.ngram_lm import NgramLM, NgramSettings
+from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
 PLACE = "columns/ngram/"
@@ -41,9 +41,9 @@ def parts_of(model: NgramLM) -> Parts:
     return Parts(about, Parts({}, arrays).within(PLACE).arrays, model.vocabulary.files())
 
 
-def ngram_model(stored: Stored, vocabulary: Vocabulary) -> NgramLM:
+def ngram_model(stored: Folder, vocabulary: Vocabulary) -> NgramLM:
     """The n-gram model that a folder keeps."""
-    files = Stored(stored.folder, stored.about, stored.place + PLACE)
+    files = replace(stored, inside=stored.inside + PLACE)
     compiled = _compiled(files, vocabulary)
     settings = None if stored.about.get("settings") is None else _settings(stored.part("settings"), compiled.order)
     counts = None
@@ -53,44 +53,45 @@ def ngram_model(stored: Stored, vocabulary: Vocabulary) -> NgramLM:
             _counts_of,
             vocabulary,
             compiled,
-            frequencies(files, "frequencies", len(compiled.words)),
-            edge=own.choice(EDGES, "edge"),
-            sentences=own.number("sentences", whole=True),
-            cut_off=own.numbers("cut_off", whole=True),
+            files.array("frequencies", np.uint32, np.uint64, length=len(compiled.words)),
+            edge=own.word("edge", EDGES),
+            sentences=own.whole("sentences"),
+            cut_off=own.wholes("cut_off"),
         )
-    return NgramLM(vocabulary, compiled, counts=counts, settings=settings, notes=stored.words("notes"))
+    return NgramLM(vocabulary, compiled, counts=counts, settings=settings, notes=tuple(stored.list_of("notes", str)))
 
 
-def _compiled(stored: Stored, vocabulary: Vocabulary) -> Compiled:
+def _compiled(stored: Folder, vocabulary: Vocabulary) -> Compiled:
     """The compiled form, with levels that fit its arrays."""
-    levels = stored.numbers("levels", whole=True)
+    levels = stored.wholes("levels")
     proper = len(levels) >= 3 and levels[:2] == (0, 1) and all(a <= b for a, b in pairwise(levels))
     if not proper or len(levels) > MAX_ORDER + 2 or levels[2] != len(vocabulary) + 2:
         raise stored.damaged("its levels do not fit its vocabulary")
     words = stored.array("words", np.uint32, length=levels[-1])
-    real = np.float64 if stored.dtype("leaves") == leaf_type(np.float64) else np.float32
+    singles, doubles = leaf_type(np.float32), leaf_type(np.float64)
+    leaves = stored.array("leaves", singles, doubles, length=levels[-1] - levels[-2])
+    real = np.float64 if leaves.dtype == doubles else np.float32
     nodes = stored.array("nodes", node_type(real), length=levels[-2] + 1)
-    leaves = stored.array("leaves", leaf_type(real), length=levels[-1] - levels[-2])
     first = nodes["first"]
     if any(first[levels[n - 1]] != levels[n] for n in range(1, len(levels) - 1)) or first[-1] != levels[-1]:
         raise stored.damaged("its levels do not fit its followers")
-    start = stored.number("start", whole=True)
+    start = stored.whole("start")
     if start >= len(nodes) - 1:
         raise stored.damaged(f"its start {start} is not a context")
     return Compiled(words, nodes, leaves, levels, start)
 
 
-def _settings(stored: Stored, order: int) -> NgramSettings:
+def _settings(stored: Folder, order: int) -> NgramSettings:
     stored.member(SMOOTHERS, "smoothing")
-    extra = stored.words("extra")
+    extra = tuple(stored.list_of("extra", str))
     if set(extra) - set(CONSTANT_BLOCKS) or len(set(extra)) < len(extra) or "uniform" not in extra:
         raise stored.damaged(f"extra must be a list of {', '.join(CONSTANT_BLOCKS)}, with uniform in it")
     return NgramSettings(
-        smoothing=stored.word("smoothing"),
+        smoothing=stored.about["smoothing"],
         discounts=tuple(tuple(table[1:].tolist()) for table in stored_discounts(stored, order)),
         extra=extra,
-        prune=stored.numbers("prune", whole=True),
-        prune_entropy=stored.number("prune_entropy"),
+        prune=stored.wholes("prune"),
+        prune_entropy=stored.real("prune_entropy"),
     )
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from modlm.arrays import Ids
 from modlm.errors import InputError
 from modlm.progress import progress
-from modlm.text.corpus import Corpus
-from modlm.text.encoding import TextRules, encoded, encoders_of
-from modlm.text.reading import TextSize
+from modlm.text.corpus import Corpus, TextSize
+from modlm.text.encoding import encoded, encoders_of
+from modlm.text.options import TextOptions
 from modlm.text.sources import source_of
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
@@ -129,7 +129,7 @@ def perplexity(model: LanguageModel, text: Any, *, encoding_errors: str = "stric
         sizes = [text.size] if text.size is not None else []
     else:
         sizes = list[TextSize]()
-        blocks = _read(text, model.vocabulary, TextRules(encoding_errors=encoding_errors), sizes)
+        blocks = _read(text, model.vocabulary, TextOptions(encoding_errors=encoding_errors), sizes)
     known_total = unknown_total = 0.0
     sentences = predictions = unknown = impossible = 0
     with progress("scoring") as bar:
@@ -154,7 +154,7 @@ def perplexity(model: LanguageModel, text: Any, *, encoding_errors: str = "stric
     return Perplexity(known_total, unknown_total, sentences, words, unknown, impossible, seconds, text_words, size)
 
 
-def _read(text: Any, vocabulary: Vocabulary, rules: TextRules, sizes: list[TextSize]) -> Iterator[Ids]:
+def _read(text: Any, vocabulary: Vocabulary, rules: TextOptions, sizes: list[TextSize]) -> Iterator[Ids]:
     """The ids of a text, block by block; `sizes` takes what it was in words and bytes."""
     for block in encoded(source_of(text), encoders_of(vocabulary), rules):
         sizes.append(TextSize(block.words, block.bytes))

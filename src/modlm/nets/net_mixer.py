@@ -18,12 +18,12 @@ from modlm.arrays import Floats, Ids
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.blocks.log_rows import Singles, log_rows
 from modlm.errors import ConfigError
-from modlm.formats.stored import Parts, Stored
 from modlm.mixers.mixer import Mixer, State, contexts_along
 from modlm.nets.fast_bodies import FastLstm, fast_feedforward, in_singles, version_of
 from modlm.nets.mixer_net import MixerNet
 from modlm.nets.sentence_batches import sentence_batches
 from modlm.nets.stored_net import read_net, weights_file
+from modlm.store.folder import Folder, Parts
 
 POSITIONS = 1 << 13  # positions that the net takes at once
 CELLS = 1 << 24  # weights of all columns, deltas among them, that are in memory at a time
@@ -203,6 +203,6 @@ class NetMixer(Mixer):
         return Parts(settings, {}, weights_file(self.net))
 
     @classmethod
-    def from_parts(cls, stored: Stored, layout: ColumnLayout) -> Self:
+    def from_parts(cls, stored: Folder, layout: ColumnLayout) -> Self:
         """The net that a folder keeps."""
         return cls(read_net(stored, layout), trained_on=str(stored.about.get("trained_on", "")))

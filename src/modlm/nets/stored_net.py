@@ -13,11 +13,11 @@ import numpy as np
 from torch import Tensor
 
 from modlm.blocks.block import ColumnLayout
-from modlm.errors import ConfigError, require
-from modlm.formats.stored import Stored
+from modlm.errors import require
 from modlm.nets.config import NetConfig
 from modlm.nets.features import FeatureScaling, of_this_version
 from modlm.nets.mixer_net import MixerNet
+from modlm.store.folder import Folder
 
 WEIGHTS = "weights.safetensors"
 
@@ -30,17 +30,17 @@ def weights_file(net: MixerNet) -> dict[str, bytes]:
     return {WEIGHTS: save({name: tensor.detach().cpu().contiguous() for name, tensor in net.state_dict().items()})}
 
 
-def read_net(stored: Stored, layout: ColumnLayout) -> MixerNet:
+def read_net(stored: Folder, layout: ColumnLayout) -> MixerNet:
     """The net that a folder keeps, for these columns."""
     require("safetensors", extra="neural", purpose="A model with a net")
     config = read_config(stored.part("net"))
     tensors = _tensors(stored, least_numbers(config, layout))
-    net: MixerNet = stored.checked(lambda: empty_net(config, layout), ConfigError)
+    net = stored.checked(lambda: empty_net(config, layout))
     _fill(stored, net, tensors)
     return net
 
 
-def read_config(stored: Stored) -> NetConfig:
+def read_config(stored: Folder) -> NetConfig:
     """The settings of a net; those that an earlier version did not have yet are as they were then, the defaults."""
     known = {field.name: field for field in fields(NetConfig)}
     if odd := ", ".join(sorted(str(name)[:40] for name in set(stored.about) - set(known))):
@@ -54,8 +54,7 @@ def read_config(stored: Stored) -> NetConfig:
         if type(value) is not type(default) and not numeric:
             raise stored.damaged(f"net.{name} is {str(value)[:60]!r}")
         values[name] = value
-    config: NetConfig = stored.checked(lambda: NetConfig(**values), ConfigError)
-    return config
+    return stored.checked(lambda: NetConfig(**values))
 
 
 def least_numbers(config: NetConfig, layout: ColumnLayout) -> int:
@@ -78,12 +77,12 @@ def empty_net(config: NetConfig, layout: ColumnLayout) -> MixerNet:
     )  # fmt: skip
 
 
-def _tensors(stored: Stored, least: int) -> dict[str, Tensor]:
+def _tensors(stored: Folder, least: int) -> dict[str, Tensor]:
     """The tensors of a file that is large enough for the net that is to be made."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    if stored.size(WEIGHTS) < 4 * least:
+    if stored.file(WEIGHTS).stat().st_size < 4 * least:
         raise stored.damaged(f"{WEIGHTS} is too small for the net that is described")
     try:
         return of_this_version(load_file(stored.unchanged(WEIGHTS)))
@@ -91,7 +90,7 @@ def _tensors(stored: Stored, least: int) -> dict[str, Tensor]:
         raise stored.damaged(f"{WEIGHTS} cannot be read ({str(error)[:200]})") from error
 
 
-def _fill(stored: Stored, net: MixerNet, tensors: dict[str, Tensor]) -> None:
+def _fill(stored: Folder, net: MixerNet, tensors: dict[str, Tensor]) -> None:
     """Every parameter and buffer of the net from the tensor of its name, which must be just like it."""
     wanted = net.state_dict()
     odd = sorted(set(tensors) ^ set(wanted))

@@ -18,13 +18,23 @@ import numpy as np
 from modlm.arrays import Ids, Ints
 from modlm.errors import ConfigError, VocabularyError
 from modlm.files import new_folder
-from modlm.text.corpus_folder import IDS, PIECE, Numbers, Verify, check_ids, read_folder, write_record
-from modlm.text.encoding import TextRules
+from modlm.store.manifest import Verify
+from modlm.store.npy import write_npy
+from modlm.text.corpus_folder import IDS, PIECE, Numbers, check_ids, read_folder, write_record
 from modlm.text.folds import fold_cuts
-from modlm.text.id_store import FileStore, IdStore, MemoryStore
-from modlm.text.reading import Reading, TextReader, TextSize, WordLimits
-from modlm.text.sources import BLOCK_BYTES, Text, source_of
+from modlm.text.options import TextOptions
+from modlm.text.sources import BLOCK_BYTES, Text
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class TextSize:
+    """How much text there was, in units that do not depend on a vocabulary."""
+
+    words: int
+    """Between white space, without sentence ends."""
+    bytes: int
+    """Of all lines as UTF-8, with a line end each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,31 +70,16 @@ class Corpus:
         """The ids of a text: files, standard input ("-") or sentences, as `sources.Text` says.
 
         Without a vocabulary, the words of the text become the vocabulary as far as `max_words` (ordinary words) and
-        `min_count` let them. `unknown_name` and `encoding_errors` are explained at `TextRules`. With a `folder` the ids
+        `min_count` let them. The rest is explained at `TextOptions`. With a `folder` the ids
         are written there as they come, so that memory does not limit the text.
         """
-        limits = WordLimits(max_words=max_words, min_count=min_count)
-        if vocabulary is not None and limits != WordLimits():
-            raise ConfigError("max_words and min_count choose words for a new vocabulary, but one was given already.")
-        rules = TextRules(unknown_name=unknown_name, encoding_errors=encoding_errors)
-        reader = TextReader(source=source_of(text), rules=rules, workers=workers, block_bytes=block_bytes)
+        from modlm.text.reading import read_text
 
-        def read(store: IdStore) -> Reading:
-            return reader.encode(vocabulary, store) if vocabulary is not None else reader.collect(limits, store)
-
-        if folder is None:
-            return cls._of(read(MemoryStore()))
-        with new_folder(Path(folder), overwrite=overwrite) as place:
-            with FileStore(place / IDS) as store:
-                corpus = cls._of(read(store))
-            corpus._write_record(place)
-        return cls.open(folder, verify="fast")
-
-    @classmethod
-    def _of(cls, reading: Reading) -> Corpus:
-        return cls(
-            reading.ids, reading.vocabulary, reading.sentences, reading.unknown, reading.sources, reading.size
+        options = TextOptions(
+            vocabulary=vocabulary, max_words=max_words, min_count=min_count, unknown_name=unknown_name,
+            encoding_errors=encoding_errors, workers=workers, block_bytes=block_bytes,
         )  # fmt: skip
+        return read_text(text, options, folder, overwrite=overwrite)
 
     @classmethod
     def from_ids(cls, ids: Ids, vocabulary: Vocabulary) -> Corpus:
@@ -114,10 +109,11 @@ class Corpus:
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the corpus to a folder."""
         with new_folder(Path(folder), overwrite=overwrite) as place:
-            np.save(place / IDS, self.ids)
-            self._write_record(place)
+            write_npy(place / IDS, self.ids)
+            self.write_record(place)
 
-    def _write_record(self, place: Path) -> None:
+    def write_record(self, place: Path) -> None:
+        """Write all but the ids to a folder."""
         write_record(place, self.ids, self.vocabulary, Numbers(self.sentences, self.unknown), self.sources)
 
     @property

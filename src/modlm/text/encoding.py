@@ -6,41 +6,28 @@ is wrong with a text (bytes that are not UTF-8, reserved names) is reported for 
 
 from __future__ import annotations
 
-import abc
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from queue import SimpleQueue
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from modlm.arrays import Bytes, Ids, threads
-from modlm.errors import ConfigError, InputError
+from modlm.errors import InputError
 from modlm.progress import progress, short
-from modlm.text.sources import BLOCK_BYTES, PADDING, Block, Files, Sentences, Text, as_lines, source_of
+from modlm.text.options import TextOptions
+from modlm.text.sources import PADDING, Block, Files, Sentences, Text, as_lines, source_of
 from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 from modlm.text.word_list import END_NAME, SPACE, START_NAME, UNKNOWN_NAME
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextRules:
-    """What to do about the two things that may be wrong with a text."""
-
-    unknown_name: bool = True
-    """Whether `<unk>` in a text is the unknown word, as the Penn Treebank is written; else it is an error."""
-    encoding_errors: str = "strict"
-    """Bytes that are not UTF-8: "strict" is an error, "replace" puts U+FFFD for them, as Python's decoder does."""
-
-    def __post_init__(self) -> None:
-        if self.encoding_errors not in ("strict", "replace"):
-            raise ConfigError(f'encoding_errors must be "strict" or "replace", but is {self.encoding_errors!r}.')
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,74 +37,92 @@ class Encoded:
     ids: Ids
     sentences: int
     unknown: int
-    encoder: int
-    """Which of the encoders wrote it."""
     words: int
     """Words between white space, whatever the ids stand for."""
     bytes: int
     """Of all lines with a line end each, as UTF-8."""
+    encoder: int = 0
+    """Which of the encoders wrote it."""
     begins: bool = False
     """Whether it is the first of its source."""
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a block, and in which of its lines, from 1."""
+
+    line: int
+    message: str
+
+
 class Encoder(Protocol):
-    """Lines to ids: a frozen vocabulary or a `WordTable`."""
+    """Lines to ids, for one thread at a time."""
 
-    def encode(self, data: Bytes, size: int, unknown_name: bool, out: Ids) -> tuple[int, int, int, int]:
-        """Status as in `text_kernels`, position in the data, ids written, unknown words."""
+    def encode(self, data: bytearray, size: int, *, unknown_name: bool) -> Encoded | Fault:
+        """Whole lines of good UTF-8, with PADDING behind them."""
 
 
-class VocabularyEncoder:
-    """The ids of a frozen vocabulary."""
+class KernelEncoder:
+    """Words looked up by a kernel: its status, position in the data, ids written and unknown words come back."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        from modlm.text.text_kernels import STATE
+    def __init__(self, kernel: Callable[[Bytes, int, bool, Ids], tuple[int, int, int, int]]) -> None:
+        self.kernel = kernel
+        self.out: Ids = np.empty(0, np.uint32)
 
-        self.tables, self.start = vocabulary.kernel_tables(), vocabulary.start
-        self.state = np.zeros(STATE, np.int64)
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> KernelEncoder:
+        """With the ids of a frozen vocabulary."""
+        from modlm.text.text_kernels import AT, STATE, UNKNOWNS, WROTE, encode_lines
 
-    def encode(self, data: Bytes, size: int, unknown_name: bool, out: Ids) -> tuple[int, int, int, int]:
+        tables, start, state = vocabulary.kernel_tables(), vocabulary.start, np.zeros(STATE, np.int64)
+
+        def look_up(data: Bytes, size: int, unknown_name: bool, out: Ids) -> tuple[int, int, int, int]:
+            status = encode_lines(data, size, *tables, start, unknown_name, out, state)
+            return status, int(state[AT]), int(state[WROTE]), int(state[UNKNOWNS])
+
+        return cls(look_up)
+
+    def encode(self, data: bytearray, size: int, *, unknown_name: bool) -> Encoded | Fault:
         """See `Encoder`."""
-        from modlm.text.text_kernels import AT, UNKNOWNS, WROTE, encode_lines
+        from modlm.text.text_kernels import DONE
 
-        status = encode_lines(data, size, *self.tables, self.start, unknown_name, out, self.state)
-        return status, int(self.state[AT]), int(self.state[WROTE]), int(self.state[UNKNOWNS])
+        lines = data.count(b"\n", 0, size)
+        room = size // 2 + 2 * lines + 1  # every word has a byte and something behind it; one more for no text at all
+        if len(self.out) < room:
+            self.out = np.empty(room, np.uint32)
+        status, at, wrote, unknown = self.kernel(np.frombuffer(data, np.uint8), size, unknown_name, self.out)
+        if status == DONE:
+            return Encoded(self.out[:wrote].copy(), lines, unknown, wrote - 2 * lines, size)
+        return Fault(data.count(b"\n", 0, at) + 1, _reserved_message(data, at))
 
 
 class TokenEncoder:
-    """The ids of a tokenizer's tokens; it uses all cores by itself, so one encoder is enough."""
+    """Lines as strings through a tokenizer, which uses all cores by itself, so one encoder is enough."""
 
     def __init__(self, vocabulary: TokenVocabulary) -> None:
         self.vocabulary = vocabulary
 
+    def encode(self, data: bytearray, size: int, *, unknown_name: bool) -> Encoded | Fault:
+        """See `Encoder`."""
+        lines = [line.removesuffix("\r") for line in data[:size].decode().split("\n")[:-1]]
+        ids = self.vocabulary.encode_lines(lines)
+        return Encoded(ids, len(lines), int(np.count_nonzero(ids == UNKNOWN)), count_words(data, size), size)
 
-def encoders_of(vocabulary: Vocabulary, workers: int | None = None) -> Sequence[Encoder | TokenEncoder]:
+
+def encoders_of(vocabulary: Vocabulary, workers: int | None = None) -> Sequence[Encoder]:
     """As many encoders as can work side by side."""
     if isinstance(vocabulary, TokenVocabulary):
         return [TokenEncoder(vocabulary)]
-    return [VocabularyEncoder(vocabulary) for _ in range(threads(workers))]
+    return [KernelEncoder.of(vocabulary) for _ in range(threads(workers))]
 
 
-def padded(sentence: str) -> Bytes:
-    """A sentence as the kernel `encode_sentence` takes it; its `size` is the length without PADDING."""
-    return np.frombuffer(bytearray(sentence + "\n" + "\0" * PADDING, "utf-8"), np.uint8)
-
-
-def encode_blocks(
-    text: Text,
-    vocabulary: Vocabulary,
-    *,
-    unknown_name: bool = True,
-    encoding_errors: str = "strict",
-    workers: int | None = None,
-    block_bytes: int = BLOCK_BYTES,
-) -> Iterator[Ids]:
+def encode_blocks(text: Text, vocabulary: Vocabulary, **options: Any) -> Iterator[Ids]:
     """The ids of a text of any length, whole sentences `<s> w ... </s>` in each array, in order.
 
-    A text without sentences gives nothing. The arguments are those of `Corpus.from_text`.
+    A text without sentences gives nothing. The options are those of `TextOptions`.
     """
-    rules = TextRules(unknown_name=unknown_name, encoding_errors=encoding_errors)
-    for block in encoded(source_of(text), encoders_of(vocabulary, workers), rules, block_bytes=block_bytes):
+    how = TextOptions(vocabulary=vocabulary, **options)
+    for block in encoded(source_of(text), encoders_of(vocabulary, how.workers), how):
         yield block.ids
 
 
@@ -127,41 +132,49 @@ def encode_sentences(sentences: Sequence[str], vocabulary: Vocabulary) -> Ids:
     size = len(data)
     data.extend(bytes(PADDING))
     block = Block(data, size, "the sentences", 0, True, size)
-    result = _lane(0, encoders_of(vocabulary, workers=1)[0], TextRules()).run(block)
+    result = _run(encoders_of(vocabulary, workers=1)[0], block, TextOptions())
     if isinstance(result, Fault):
         raise InputError(result.message, path=block.source, line=result.line)
     return result.ids
 
 
-def encoded(
-    source: Files | Sentences,
-    encoders: Sequence[Encoder | TokenEncoder],
-    rules: TextRules,
-    *,
-    block_bytes: int = BLOCK_BYTES,
-) -> Iterator[Encoded]:
+def encoded(source: Files | Sentences, encoders: Sequence[Encoder], options: TextOptions) -> Iterator[Encoded]:
     """The blocks of a text as ids, in order, with as many threads as there are encoders."""
-    free: SimpleQueue[_Lane] = SimpleQueue()
-    for number, encoder in enumerate(encoders):
-        free.put(_lane(number, encoder, rules))
+    free: SimpleQueue[int] = SimpleQueue()
+    for number in range(len(encoders)):
+        free.put(number)
 
     def work(block: Block) -> tuple[Block, Encoded | Fault]:
-        lane = free.get()
+        number = free.get()
         try:
-            return block, lane.run(block)
+            result = _run(encoders[number], block, options)
         finally:
-            free.put(lane)
+            free.put(number)
+        return block, result if isinstance(result, Fault) else replace(result, encoder=number, begins=block.first)
 
     lines, words = 0, 0
     with progress("Reading text", total=source.size(), unit="bytes") as bar:
-        for block, result in in_order(work, source.blocks(block_bytes), workers=len(encoders)):
+        for block, result in in_order(work, source.blocks(options.block_bytes), workers=len(encoders)):
             lines = 0 if block.first else lines
             if isinstance(result, Fault):
                 raise InputError(result.message, path=block.source, line=lines + result.line)
             lines += result.sentences
             words += result.words
             bar.advance(block.consumed, note=f"{short(words / (time.monotonic() - bar.started))} words/s")
-            yield replace(result, begins=block.first)
+            yield result
+
+
+def _run(encoder: Encoder, block: Block, options: TextOptions) -> Encoded | Fault:
+    """A block's ids; what is not UTF-8 is replaced or reported, after whatever is wrong in the lines before it."""
+    encode = partial(encoder.encode, unknown_name=options.unknown_name)
+    bad = None if block.data.isascii() else _invalid_utf8(block)
+    if bad is None:
+        return encode(block.data, block.size)
+    if options.encoding_errors == "replace":
+        repaired = block.data[: block.size].decode("utf-8", "replace").encode()
+        return encode(bytearray(repaired + bytes(PADDING)), len(repaired))
+    before = encode(block.data, block.data.rfind(b"\n", 0, bad) + 1)
+    return before if isinstance(before, Fault) else _utf8_fault(block, bad)
 
 
 def in_order(
@@ -182,75 +195,6 @@ def in_order(
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is wrong with a block, and in which of its lines, from 1."""
-
-    line: int
-    message: str
-
-
-class _Lane(abc.ABC):
-    """One block at a time to ids; subclasses say how."""
-
-    rules: TextRules
-
-    @abc.abstractmethod
-    def _encode(self, data: bytearray, size: int) -> Encoded | Fault:
-        """Whole lines of good UTF-8, with PADDING behind them."""
-
-    def run(self, block: Block) -> Encoded | Fault:
-        bad = None if block.data.isascii() else _invalid_utf8(block)
-        if bad is None:
-            return self._encode(block.data, block.size)
-        if self.rules.encoding_errors == "replace":
-            repaired = block.data[: block.size].decode("utf-8", "replace").encode()
-            return self._encode(bytearray(repaired + bytes(PADDING)), len(repaired))
-        before = self._encode(block.data, block.data.rfind(b"\n", 0, bad) + 1)
-        return before if isinstance(before, Fault) else _utf8_fault(block, bad)
-
-
-class _KernelLane(_Lane):
-    """An encoder with the room it writes to."""
-
-    def __init__(self, number: int, encoder: Encoder, rules: TextRules) -> None:
-        self.number, self.encoder, self.rules = number, encoder, rules
-        self.out: Ids = np.empty(0, np.uint32)
-
-    def _encode(self, data: bytearray, size: int) -> Encoded | Fault:
-        from modlm.text.text_kernels import DONE
-
-        lines = data.count(b"\n", 0, size)
-        room = size // 2 + 2 * lines + 1  # every word has a byte and something behind it; one more for no text at all
-        if len(self.out) < room:
-            self.out = np.empty(room, np.uint32)
-        status, at, wrote, unknown = self.encoder.encode(
-            np.frombuffer(data, np.uint8), size, self.rules.unknown_name, self.out
-        )
-        if status == DONE:
-            return Encoded(self.out[:wrote].copy(), lines, unknown, self.number, wrote - 2 * lines, size)
-        return Fault(data.count(b"\n", 0, at) + 1, _reserved_message(data, at))
-
-
-class _TokenLane(_Lane):
-    """Lines as strings through a tokenizer."""
-
-    def __init__(self, number: int, encoder: TokenEncoder, rules: TextRules) -> None:
-        self.number, self.vocabulary, self.rules = number, encoder.vocabulary, rules
-
-    def _encode(self, data: bytearray, size: int) -> Encoded | Fault:
-        lines = [line.removesuffix("\r") for line in data[:size].decode().split("\n")[:-1]]
-        ids = self.vocabulary.encode_lines(lines)
-        unknown = int(np.count_nonzero(ids == UNKNOWN))
-        return Encoded(ids, len(lines), unknown, self.number, count_words(data, size), size)
-
-
-def _lane(number: int, encoder: Encoder | TokenEncoder, rules: TextRules) -> _Lane:
-    if isinstance(encoder, TokenEncoder):
-        return _TokenLane(number, encoder, rules)
-    return _KernelLane(number, encoder, rules)
 
 
 _IS_SPACE = np.isin(np.arange(256), np.frombuffer(SPACE.encode(), np.uint8))

@@ -1,40 +1,17 @@
-"""Where the ids of a text gather while it is read: in memory, in an `.npy` file that outgrows memory, or nowhere.
+"""Where the ids of a text gather while it is read: in memory, or in an `.npy` file that outgrows memory.
 
-All take arrays one after the other and give one array in the end, on the way to which each part may be translated to
-its final ids.
+Both take arrays one after the other and give one array in the end, on the way to which each part may be translated to
+its final ids: with a mapping for each part, its ids are looked up there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
 
 import numpy as np
 
 from modlm.arrays import Ids
-
-
-class IdStore(Protocol):
-    """Gathers parts of one long array."""
-
-    def append(self, ids: Ids) -> None:
-        """Take the next part."""
-
-    def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
-        """All parts as one array; with a mapping for each part, its ids are looked up there first."""
-
-
-class NoStore:
-    """Keeps nothing, for those who want only the words."""
-
-    def append(self, ids: Ids) -> None:
-        """Forget the part."""
-
-    def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
-        """An empty array."""
-        return np.empty(0, np.uint32)
+from modlm.store.npy import NpyWriter
 
 
 class MemoryStore:
@@ -66,38 +43,19 @@ class MemoryStore:
 
 
 class FileStore:
-    """Parts in an `.npy` file, whose header is written again when the length is known."""
+    """Parts in an `.npy` file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.bounds = [0]
-        self.file = path.open("wb")
-        self._write_header()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.file.close()
-
-    def _write_header(self) -> None:
-        # numpy leaves room for the length to grow, so that the header keeps its size
-        self.file.seek(0)
-        header = {"descr": "<u4", "fortran_order": False, "shape": (self.bounds[-1],)}
-        np.lib.format.write_array_header_1_0(self.file, header)
+    def __init__(self, writer: NpyWriter) -> None:
+        self.writer, self.bounds = writer, [0]
 
     def append(self, ids: Ids) -> None:
         """Take the next part."""
-        self.file.write(ids.data)
-        self.bounds.append(self.bounds[-1] + len(ids))
+        self.writer.append(ids)
+        self.bounds.append(self.writer.length)
 
     def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
         """All parts as one memory-mapped array, translated in place."""
-        self._write_header()
-        self.file.close()
-        whole: Ids = np.load(self.path, mmap_mode="r+" if mappings else "r")
+        whole: Ids = self.writer.finish(mode="r+" if mappings else "r")
         for mapping, start, end in zip(mappings or (), self.bounds, self.bounds[1:], strict=False):
             _translate(whole[start:end], mapping, whole[start:end])
         return whole

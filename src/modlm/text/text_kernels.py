@@ -184,32 +184,6 @@ def word_id(
 
 
 @kernel
-def encode_sentence(
-    data: Bytes, size: int, blob: Bytes, offsets: Ints, table: Table, unknown_name: bool, out: Ids
-) -> int:
-    """Write the ids of the words of data[:size] to `out`, without boundaries, and return how many there are.
-
-    `data[size - 1]` must be white space, with PADDING readable bytes behind: see `encoding.padded`. Negative results:
-    -RESERVED, -NO_UNKNOWN, and -FULL when the data does not end as it must or `out` is too short (`size // 2` will do).
-    """
-    if size < 1 or len(data) < size + PADDING or not is_space(data[size - 1]):
-        return -FULL
-    position, wrote = 0, 0
-    while position < size:
-        end, hashed = scan_word(data, position)
-        if end > position:
-            word = word_id(data, position, end, hashed, blob, offsets, table, unknown_name)
-            if word < 0:
-                return word
-            if wrote == len(out):
-                return -FULL
-            out[wrote] = word
-            wrote += 1
-        position = end + 1
-    return wrote
-
-
-@kernel
 def encode_lines(
     data: Bytes,
     size: int,

@@ -19,7 +19,7 @@ import numpy as np
 from modlm.arrays import Bytes, Ids, Ints
 from modlm.errors import VocabularyError
 from modlm.files import new_file
-from modlm.text.sources import PADDING, Text, source_of
+from modlm.text.sources import PADDING, Text
 from modlm.text.word_list import (
     END_NAME,
     RESERVED,
@@ -98,14 +98,14 @@ class Vocabulary:
 
         `max_words` counts ordinary words. The other arguments are those of `Corpus.from_text`.
         """
-        from modlm.text.encoding import TextRules
-        from modlm.text.id_store import NoStore
-        from modlm.text.reading import TextReader, WordLimits
+        from modlm.text import reading
+        from modlm.text.options import TextOptions
 
-        rules = TextRules(unknown_name=unknown_name, encoding_errors=encoding_errors)
-        limits = WordLimits(max_words=max_words, min_count=min_count)
-        reader = TextReader(source=source_of(text), rules=rules, workers=workers)
-        return reader.collect(limits, NoStore()).vocabulary
+        options = TextOptions(
+            max_words=max_words, min_count=min_count, unknown_name=unknown_name, encoding_errors=encoding_errors,
+            workers=workers,
+        )  # fmt: skip
+        return reading.read_words(text, options)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1

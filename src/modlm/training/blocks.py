@@ -20,8 +20,8 @@ from modlm.counts.counts import Counts
 from modlm.counts.imported import import_counts
 from modlm.counts.trie import Trie
 from modlm.errors import InputError, VocabularyError
-from modlm.formats.folder import is_folder
 from modlm.smoothing import SMOOTHERS, estimate
+from modlm.store.manifest import is_folder
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.config import ColumnsConfig, RunConfig, usual_columns

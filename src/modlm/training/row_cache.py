@@ -26,9 +26,9 @@ from modlm.arrays import Ints
 from modlm.counts.engine import bytes_of
 from modlm.errors import ConfigError, InputError, ModelFolderError, OutputError
 from modlm.files import sha256
-from modlm.formats.folder import manifest_name
 from modlm.leftovers import sweep_folder
 from modlm.progress import short
+from modlm.store.manifest import manifest_name
 from modlm.text.corpus import Corpus
 from modlm.training.blocks import CountColumns, columns_of, count_columns
 from modlm.training.config import ColumnsConfig, RunConfig
@@ -72,7 +72,7 @@ def cached_rows(
 
     about = _about(config, train)
     entries = {name: _entry(about, config, name, text, kept) for name, text in texts.items()}
-    return {name: _found_or_made(entry, name, made) for name, entry in entries.items()}
+    return _found_or_made(entries, made)
 
 
 def cache_folder() -> Path:
@@ -80,21 +80,39 @@ def cache_folder() -> Path:
     return Path(os.environ.get("MODLM_CACHE") or Path("~/.cache/modlm").expanduser()) / "rows"
 
 
-def _found_or_made(entry: Path, name: str, made: Callable[[str, Path | None], TextRows]) -> TextRows:
-    if entry.exists():
-        try:
-            found = TextRows.open(entry, verify="full")
-            with suppress(OSError):
-                os.utime(entry)
-            log.info("rows of %s: mapped from %s", name, entry)
-            return found
-        except ModelFolderError as error:
-            log.warning("Rows in the cache are made anew. %s", error)
+def _found_or_made(entries: Mapping[str, Path], made: Callable[[str, Path | None], TextRows]) -> dict[str, TextRows]:
+    """The rows of each text. When the cache cannot take those of one, that is told once, and it gets no more."""
+    found, takes = dict[str, TextRows](), True
+    for name, entry in entries.items():
+        rows = _found(entry, name)
+        if rows is None and takes:
+            try:
+                rows = _kept(entry, name, made)
+            except OutputError as error:
+                takes = False
+                log.warning(
+                    "Rows are kept in memory, for this run only. %s MODLM_CACHE names the folder of the cache.", error
+                )
+        found[name] = made(name, None) if rows is None else rows
+    return found
+
+
+def _found(entry: Path, name: str) -> TextRows | None:
+    if not entry.exists():
+        return None
     try:
-        found = made(name, entry)
-    except OutputError as error:
-        log.warning("Rows are kept in memory, for this run only. %s", error)
-        return made(name, None)
+        found = TextRows.open(entry, verify="full")
+    except ModelFolderError as error:
+        log.warning("Rows in the cache are made anew. %s", error)
+        return None
+    with suppress(OSError):
+        os.utime(entry)
+    log.info("rows of %s: mapped from %s", name, entry)
+    return found
+
+
+def _kept(entry: Path, name: str, made: Callable[[str, Path | None], TextRows]) -> TextRows:
+    found = made(name, entry)
     _keep_within(cache_folder(), _largest(), spared=entry)
     size, whole = short(found.bytes), short(_bytes_in(cache_folder()))
     log.info("rows of %s: %s bytes in %s (the cache has %s in all)", name, size, entry, whole)

@@ -32,6 +32,7 @@ from modlm.training.run_folder import (
     run_record,
 )
 from modlm.training.standing import Rules
+from modlm.training.thread_choice import ThreadChoice
 from modlm.training.trainer import Trainer
 
 
@@ -107,6 +108,7 @@ def _trainer(
     rules = Rules(config, texts.train.words)
     live = Live(rules, leads=processes.leads)
     trainer = Trainer(rules, prepared.net, prepared.block_dropout, texts, folder, writer, processes, live)
+    trainer.threads = ThreadChoice.left_open(processes)
     if checkpoint is not None:
         trainer.take_up(checkpoint)
     return trainer

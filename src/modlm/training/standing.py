@@ -41,6 +41,8 @@ class Standing:
     """What a plateau schedule has made of the learning rate."""
     seconds: float = 0.0
     """Time spent, over all parts of the run."""
+    threads: int = 0
+    """Of the last update, where trials choose them; 0 where they do not."""
     journal: int = 0
     """Bytes of the journal that belong to the run up to here; likewise of the timings."""
     timings: int = 0

@@ -6,23 +6,22 @@ sizes and sums. It is written aside and renamed, so a folder that has its name i
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import Bools, Ids, Ints, in_parallel
 from modlm.blocks.block import Block, ColumnLayout
-from modlm.files import new_folder, sha256
-from modlm.formats.folder import ARRAY, Folder, Verify, manifest_name, open_folder
-from modlm.formats.npy import AnyArray, dtype_name
+from modlm.files import new_folder
+from modlm.store.folder import ARRAY, Folder, open_folder
+from modlm.store.manifest import Verify, write_manifest
+from modlm.store.npy import AnyArray, new_npy, record_of, write_npy
 from modlm.text.corpus import Corpus
 
 KIND = "rows"
@@ -111,14 +110,13 @@ def new_rows(corpus: Corpus, blocks: Mapping[str, Block], folder: str | os.PathL
         )  # fmt: skip
         return
     with new_folder(Path(folder), overwrite=True) as place:
-        np.save(place / f"ids{ARRAY}", corpus.ids)
-        np.save(place / f"starts{ARRAY}", corpus.starts)
         made = TextRows(
-            np.asarray(corpus.ids), corpus.starts, _mapped(place / f"log_probs{ARRAY}", (length, columns)),
-            _mapped(place / f"features{ARRAY}", (length, features)), shapes,
+            np.asarray(corpus.ids), corpus.starts,
+            new_npy(place / f"log_probs{ARRAY}", dtype=np.float32, shape=(length, columns)),
+            new_npy(place / f"features{ARRAY}", dtype=np.float32, shape=(length, features)), shapes,
         )  # fmt: skip
         yield made
-        _write_manifest(place, made)
+        _write(place, made)
 
 
 def _spans(blocks: Mapping[str, Block]) -> dict[str, BlockRows]:
@@ -130,30 +128,13 @@ def _spans(blocks: Mapping[str, Block]) -> dict[str, BlockRows]:
     }
 
 
-def _mapped(path: Path, shape: tuple[int, int]) -> Singles:
-    if 0 in shape:
-        array = np.empty(shape, np.float32)
-        np.save(path, array)
-        return array
-    return np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
-
-
-def _write_manifest(place: Path, made: TextRows) -> None:
-    for array in (made.log_probs_TC, made.features_TF):
-        if isinstance(array, np.memmap):
-            array.flush()
-
-    def record(name: str, array: AnyArray) -> tuple[str, dict[str, Any]]:
-        path = place / f"{name}{ARRAY}"
-        size = path.stat().st_size
-        return path.name, {
-            "bytes": size, "sha256": sha256(path), "dtype": dtype_name(array), "shape": list(array.shape),
-        }  # fmt: skip
-
-    files = dict(in_parallel([partial(record, *item) for item in made._arrays().items()]))
+def _write(place: Path, made: TextRows) -> None:
+    """All that is not there yet: the tables were filled through their maps."""
+    writers = {"ids": write_npy, "starts": write_npy, "log_probs": record_of, "features": record_of}
+    arrays = {f"{name}{ARRAY}": (writers[name], array) for name, array in made._arrays().items()}
+    records = in_parallel([partial(write, place / name, array) for name, (write, array) in arrays.items()])
     about = {"blocks": {name: [*block.columns, *block.features, block.steady] for name, block in made.blocks.items()}}
-    manifest = {"format": f"modlm {KIND}", "version": VERSION, "about": about, "files": files}
-    (place / manifest_name(KIND)).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    write_manifest(place, kind=KIND, about=about, files=dict(zip(arrays, records, strict=True)), version=VERSION)
 
 
 def _rows_in(folder: Folder) -> TextRows:

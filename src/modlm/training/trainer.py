@@ -35,6 +35,7 @@ from modlm.training.live import Live, TensorBoard
 from modlm.training.optimiser import Optimiser
 from modlm.training.signals import Interrupted, StoppedEvaluation, StopRequest, listening
 from modlm.training.standing import Rules, Standing
+from modlm.training.thread_choice import ThreadChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class Trainer:
     tensorboard: TensorBoard | None = None
     watch: Callable[[Line], None] = lambda line: None
     """Told of every evaluation; what it raises ends the run."""
+    threads: ThreadChoice | None = None
+    """None: as many as torch has."""
     clock: Callable[[], float] = time.monotonic
     standing: Standing = field(default_factory=Standing)
     optimiser: Optimiser = field(init=False)
@@ -92,6 +95,8 @@ class Trainer:
     def take_up(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint."""
         self.standing = checkpoint.standing
+        if self.threads is not None:
+            self.threads.keep(self.standing.threads)
         self.net.load_state_dict(of_this_version(checkpoint.part("net")))
         self.optimiser.load(checkpoint.part("optimiser"))
         self.average.load(checkpoint.part("average"))
@@ -152,6 +157,7 @@ class Trainer:
             reason = self.rules.finished(self.standing) or ("minutes" if time_over else "")
             if reason:
                 return reason
+            self._choose_threads()
             stop, save, time_over = self.step()
             self.live.stepped(self.standing)
             if stop:
@@ -163,6 +169,13 @@ class Trainer:
         self.save()
         self.live.note(f"stopped after {self.standing.words:,} words; a checkpoint is saved")
         raise Interrupted
+
+    def _choose_threads(self) -> None:
+        if self.threads is not None:
+            change = self.threads.choose(self._rehearse)
+            self.standing.threads = self.threads.now
+            if change:
+                self.live.note(change)
 
     def _tick(self) -> float:
         """Seconds spent so far."""
@@ -198,12 +211,19 @@ class Trainer:
         stop, save, time_over = (wish > 0 for wish in wishes)
         return stop, save, time_over
 
-    def _next_batch(self) -> int:
+    def _rehearse(self, ahead: int) -> None:
+        """The gradients of a batch to come, for the time they take; afterwards everything is as it was."""
+        state_SBH, self.state_SBH = self.state_SBH, None
+        self.backward(self.texts.train.batch(self._next_batch(ahead), self.processes.shard).to(self.processes.device))
+        self.state_SBH = state_SBH
+        self.optimiser.clear()
+
+    def _next_batch(self, ahead: int = 0) -> int:
         epoch, order = self._order
         if epoch != self.standing.epoch:
             order = self.texts.train.order(self.standing.epoch)
             self._order = (self.standing.epoch, order)
-        return int(order[self.standing.index])
+        return int(order[(self.standing.index + ahead) % len(order)])
 
     def _wishes(self) -> tuple[float, float, float]:
         """Stop; save; time over. Clocks differ, so only the first process looks at its own."""
@@ -296,6 +316,7 @@ class Trainer:
             "seconds": ended,
             "train_words_per_second": (self.standing.words - words) / max(1e-9, started - since),
             "evaluation_words_per_second": evaluated / max(1e-9, ended - started),
+            "threads": torch.get_num_threads(),
         }
 
 

@@ -35,7 +35,7 @@ from small_tokenizers import SENTENCES
 
 ORDER = 3
 WEIGHTS = (0.4, 0.1, 0.2, 0.3)
-Made = Callable[...]
+Made = Callable[..., Mixture]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ part into the arrays of `Counts`.
 
 from __future__ import annotations
 
-from modlm.counts.spark.counting import SparkTally, count, tally_of_corpus, tally_of_texts
+from modlm.counts.spark.counting import SparkTally, count, spark_tally
 from modlm.counts.spark.session import Cluster
 
-__all__ = ["Cluster", "SparkTally", "count", "tally_of_corpus", "tally_of_texts"]
+__all__ = ["Cluster", "SparkTally", "count", "spark_tally"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modlm.arrays import Ints
-from modlm.counts.counts import Counts, check_edge, check_order
+from modlm.counts.counts import Counts
 from modlm.counts.disk_runs import OUT_ROWS, RowsUK
 from modlm.counts.disk_trie import TrieWriter
+from modlm.counts.engine import CountOptions
 from modlm.counts.spark import windows as jobs
 from modlm.counts.spark.folds import in_folds
 from modlm.counts.spark.session import Cluster, spark_session
@@ -22,11 +22,10 @@ from modlm.counts.spark.store import Store, working_store
 from modlm.counts.spark.text import Lines, encode, lines_of, vocabulary_of, write_corpus
 from modlm.counts.spark.watching import watched
 from modlm.counts.spark.windows import Windows
-from modlm.formats.npy import NpyWriter, open_npy
 from modlm.progress import progress
+from modlm.store.npy import NpyWriter
 from modlm.text.corpus import Corpus
-from modlm.text.encoding import TextRules
-from modlm.text.reading import WordLimits
+from modlm.text.options import TextOptions
 from modlm.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -45,18 +44,16 @@ class SparkTally:
         store: Store,
         folder: Path,
         vocabulary: Vocabulary,
+        options: CountOptions,
         *,
         sentences: int,
-        order: int,
-        edge: str,
-        lines: Lines | None,
+        lines: Lines | None = None,
         sources: Sequence[int] = (),
-        workers: int | None,
     ) -> None:
         self.store, self.folder, self.vocabulary, self.sentences = store, folder, vocabulary, sentences
         self.sources = sources or (sentences,)
-        self.how = Windows(order, len(vocabulary), edge)
-        self.lines, self.workers = lines, workers
+        self.how = Windows(options.order, len(vocabulary), options.edge)
+        self.lines, self.workers = lines, options.workers
 
     @cached_property
     def counts(self) -> Counts:
@@ -106,9 +103,9 @@ class SparkTally:
                     writer.append(frequencies[~words])
             if writer.length == 0:
                 writer.append(unigrams)
-        frequencies = open_npy(path, dtype=dtype, shape=counts.frequencies.shape)
+            continued = writer.finish()
         path.unlink()
-        return counts.with_frequencies(frequencies)
+        return counts.with_frequencies(continued)
 
     def counts_of_counts(self, largest: int) -> tuple[list[Ints], list[Ints]]:
         """For each order how many n-grams occur r = 1..largest times; the same of the continuation counts."""
@@ -148,66 +145,33 @@ class SparkTally:
 
 
 @contextmanager
-def tally_of_texts(
-    paths: Sequence[str],
-    *,
-    order: int = 5,
-    edge: str = "once",
-    vocabulary: Vocabulary | None = None,
-    limits: WordLimits | None = None,
-    rules: TextRules | None = None,
-    cluster: Cluster | None = None,
-    temporary: str | os.PathLike[str] | None = None,
-    workers: int | None = None,
+def spark_tally(
+    text: Sequence[str] | Corpus, options: CountOptions, reading: TextOptions | None = None
 ) -> Iterator[SparkTally]:
-    """Texts at any paths that Spark reads. The tally is good inside the block; counts it gave stay good."""
-    check_order(order)
-    check_edge(edge)
-    with spark_session(cluster or Cluster()) as session, working_store(session, temporary) as (store, folder):
-        lines = lines_of(session, paths, rules or TextRules())
+    """Texts at any paths that Spark reads, or one that is here as ids.
+
+    The tally is good inside the block; counts it gave stay good.
+    """
+    cluster = Cluster(master=options.master, memory=options.memory, conf=options.conf)
+    with spark_session(cluster) as session, working_store(session, options.temporary) as (store, folder):
+        if isinstance(text, Corpus):
+            write_corpus(store, text)
+            with _partitions(session, 5 * len(text.ids)):
+                yield SparkTally(
+                    store, folder, text.vocabulary, options, sentences=text.sentences, sources=text.sources
+                )
+            return
+        lines = lines_of(session, text, reading or TextOptions())
         with _partitions(session, lines.bytes):
-            words = vocabulary_of(store, lines, limits or WordLimits()) if vocabulary is None else vocabulary
-            sentences = encode(store, lines, words)
-            yield SparkTally(
-                store, folder, words, sentences=sentences, order=order, edge=edge, lines=lines, workers=workers
-            )  # fmt: skip
+            given = lines.options.vocabulary
+            vocabulary = vocabulary_of(store, lines) if given is None else given
+            sentences = encode(store, lines, vocabulary)
+            yield SparkTally(store, folder, vocabulary, options, sentences=sentences, lines=lines)
 
 
-@contextmanager
-def tally_of_corpus(
-    corpus: Corpus,
-    *,
-    order: int = 5,
-    edge: str = "once",
-    cluster: Cluster | None = None,
-    temporary: str | os.PathLike[str] | None = None,
-    workers: int | None = None,
-) -> Iterator[SparkTally]:
-    """The same for a text that is here as ids."""
-    check_order(order)
-    check_edge(edge)
-    with spark_session(cluster or Cluster()) as session, working_store(session, temporary) as (store, folder):
-        write_corpus(store, corpus)
-        with _partitions(session, 5 * len(corpus.ids)):
-            yield SparkTally(
-                store, folder, corpus.vocabulary, sentences=corpus.sentences, order=order, edge=edge, lines=None,
-                sources=corpus.sources, workers=workers,
-            )  # fmt: skip
-
-
-def count(
-    corpus: Corpus,
-    *,
-    order: int,
-    edge: str = "once",
-    memory: int | None = None,
-    temporary: str | os.PathLike[str] | None = None,
-    workers: int | None = None,
-) -> Counts:
-    """The engine as all engines are called; the cluster is the one that MODLM_MASTER or Spark's own settings name."""
-    with tally_of_corpus(
-        corpus, order=order, edge=edge, cluster=Cluster(memory=memory), temporary=temporary, workers=workers
-    ) as tally:  # fmt: skip
+def count(corpus: Corpus, options: CountOptions) -> Counts:
+    """The engine as all engines are called."""
+    with spark_tally(corpus, options) as tally:
         return tally.counts
 
 

@@ -20,9 +20,8 @@ from modlm.counts.spark.store import Store, has_scheme
 from modlm.counts.spark.watching import watched
 from modlm.errors import InputError
 from modlm.text.corpus import Corpus
-from modlm.text.encoding import TextRules
+from modlm.text.options import TextOptions
 from modlm.text.packing import MAGIC_BYTES, packing_of
-from modlm.text.reading import WordLimits
 from modlm.text.vocabulary import END, Vocabulary
 from modlm.text.word_list import END_NAME, HEADER, RESERVED, START_NAME, UNKNOWN_NAME
 
@@ -44,7 +43,7 @@ class Lines:
     frame: DataFrame
     paths: tuple[str, ...]
     """As they were given; one that is given twice is read twice."""
-    rules: TextRules
+    options: TextOptions
     bytes: int
     """How much there is to read, packed or not."""
 
@@ -53,13 +52,13 @@ class Lines:
         """The words of each line; a single INVALID in place of a line that is not UTF-8 but must be."""
         from pyspark.sql import functions as F
 
-        strict = self.rules.encoding_errors == "strict"
+        strict = self.options.encoding_errors == "strict"
         value = F.col("value") if strict else F.make_valid_utf8("value")
         words = F.array_remove(F.split(value, WHITE_SPACE), "")
         return F.when(F.is_valid_utf8("value"), words).otherwise(F.array(F.lit(INVALID))) if strict else words
 
 
-def lines_of(session: SparkSession, paths: Sequence[str], rules: TextRules) -> Lines:
+def lines_of(session: SparkSession, paths: Sequence[str], options: TextOptions) -> Lines:
     """The lines of all files, each as often as it is given."""
     from pyspark.sql import functions as F
 
@@ -70,7 +69,7 @@ def lines_of(session: SparkSession, paths: Sequence[str], rules: TextRules) -> L
         rounds = [
             frame.select("value", F.lit(number).alias("round"), *_place()) for number, frame in enumerate(files)
         ]  # fmt: skip
-    return Lines(functools.reduce(lambda one, other: one.union(other), rounds), tuple(texts), rules, size)
+    return Lines(functools.reduce(lambda one, other: one.union(other), rounds), tuple(texts), options, size)
 
 
 def _reader(session: SparkSession, paths: list[str]) -> DataFrame:
@@ -119,14 +118,14 @@ def _checked(path: str) -> str:
     return f"file://{escaped}"
 
 
-def vocabulary_of(store: Store, lines: Lines, limits: WordLimits) -> Vocabulary:
+def vocabulary_of(store: Store, lines: Lines) -> Vocabulary:
     """The words of the text, counted, cut and ordered by Spark; only those that stay come here, part by part."""
     from pyspark.sql import functions as F
 
     counted = lines.frame.select(F.explode(lines.words).alias("word")).groupBy("word").agg(F.count("*").alias("count"))
-    kept = counted.filter((F.col("count") >= limits.min_count) & ~F.col("word").isin(*RESERVED, INVALID))
+    kept = counted.filter((F.col("count") >= lines.options.min_count) & ~F.col("word").isin(*RESERVED, INVALID))
     store.write("words", kept.orderBy(F.desc("count"), "word").select("word"), title="counting words")
-    pieces, left = [HEADER], limits.max_words
+    pieces, left = [HEADER], lines.options.max_words
     for batch in store.batches("words", ["word"], rows=ROWS):
         words = batch.column(0)[:left].to_pylist()
         pieces.append("\n".join([*words, ""]).encode())
@@ -141,7 +140,7 @@ def encode(store: Store, lines: Lines, vocabulary: Vocabulary) -> int:
     """The table `sentences`: a number `line` that grows along each file, and the `ids` of its words; how many."""
     from pyspark.sql import functions as F
 
-    _write_vocabulary(store, vocabulary, lines.rules)
+    _write_vocabulary(store, vocabulary, lines.options)
     known = F.broadcast(store.read("vocabulary"))
     words = lines.frame.select(F.monotonically_increasing_id().alias("line"), lines.words.alias("words"))
     tokens = words.select("line", F.posexplode_outer("words").alias("position", "word")).join(known, "word", "left")
@@ -154,13 +153,13 @@ def encode(store: Store, lines: Lines, vocabulary: Vocabulary) -> int:
     return _check_words(store, lines, vocabulary)
 
 
-def _write_vocabulary(store: Store, vocabulary: Vocabulary, rules: TextRules) -> None:
+def _write_vocabulary(store: Store, vocabulary: Vocabulary, options: TextOptions) -> None:
     """Words with their ids, and names that may not stand in the text with ids by which they are found."""
     import pyarrow
 
     names = [*vocabulary.words, START_NAME, INVALID]
     ids = np.arange(len(names), dtype=np.int64)
-    if not rules.unknown_name:
+    if not options.unknown_name:
         ids[0] = len(names)
     schema = pyarrow.schema({"word": pyarrow.string(), "id": pyarrow.int64()})
     with store.writer("vocabulary", schema) as writer:
@@ -189,7 +188,7 @@ def _fault(store: Store, lines: Lines) -> InputError:
     """What is wrong with the text, with one place where it is."""
     from pyspark.sql import functions as F
 
-    names = [START_NAME, END_NAME, INVALID, *([] if lines.rules.unknown_name else [UNKNOWN_NAME])]
+    names = [START_NAME, END_NAME, INVALID, *([] if lines.options.unknown_name else [UNKNOWN_NAME])]
     bad = lines.frame.withColumn("words", lines.words).filter(F.arrays_overlap("words", F.array(*map(F.lit, names))))
     with watched(store.session, "looking for the place"):
         row = bad.select("file", "words", F.make_valid_utf8("value").alias("line")).first()

@@ -17,12 +17,13 @@ from modlm.arrays import Floats, Ids
 from modlm.blocks.block import UNLIMITED, Rows
 from modlm.errors import ConfigError, InputError, VocabularyError
 from modlm.files import sha256
-from modlm.formats.stored import Parts, Stored
+from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 
+SOURCE = ("path", "gguf", "sha256")
 WEIGHT_FILES = ("*.safetensors", "*.bin", "*.gguf")
 
 
@@ -109,19 +110,20 @@ class CausalLmBlock:
         return Parts({**self.source, "reading": asdict(self.reading), "features": list(self.features)})
 
     @classmethod
-    def from_parts(cls, stored: Stored, vocabulary: Vocabulary) -> Self:
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
         """The block that a folder speaks of."""
         from modlm.integrations.hugging_face.causal_lm import Reading
 
-        if not (features := stored.words("features")):
+        if not (features := tuple(stored.list_of("features", str))):
             raise stored.damaged("the features of its causal language model must be a list of names")
-        reading = stored.part("reading").about
+        reading, source = stored.part("reading").about, {name: stored.about.get(name) for name in SOURCE}
+        if not all(isinstance(value, str) for value in source.values()):
+            raise stored.damaged("it does not say where its causal language model lies")
         return cls(
             vocabulary,
             stored.checked(lambda: Reading(**reading), (TypeError, ConfigError)),
             features,
-            source={name: stored.word(name) for name in ("path", "gguf", "sha256")}
-            | {"start": stored.number("start", whole=True)},
+            source={**source, "start": stored.whole("start")},
         )
 
 

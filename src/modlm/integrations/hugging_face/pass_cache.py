@@ -19,6 +19,7 @@ from modlm.arrays import Ids, Ints
 from modlm.files import new_file
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading, Singles
 from modlm.progress import progress
+from modlm.store.npy import write_npy
 from modlm.training.row_cache import cache_folder
 
 VERSION = 1
@@ -96,5 +97,5 @@ def _kept(path: Path, shape: tuple[int, int]) -> Singles | None:
 
 
 def _keep(path: Path, values: Singles) -> None:
-    with new_file(path) as target, target.open("wb") as stream:
-        np.save(stream, values)
+    with new_file(path) as target:
+        write_npy(target, values)
