@@ -57,18 +57,18 @@ def adapt(
     modlm adapt --hf smollm2 --text train.txt --valid valid.txt --test test.txt -o adapted
     modlm eval adapted other.txt
     """  # fmt: skip
-    from modlm.cli.estimating import Targets, folder_bytes
-    from modlm.cli.outcome import resumable, wrote
+    from modlm.cli.outcome import refuse_existing, resumable, wrote
     from modlm.errors import require
+    from modlm.files import folder_bytes
 
-    Targets(output, force=force).check()
+    refuse_existing(output, force=force)
     for package, extra in (("torch", "neural"), ("transformers", "hf")):
         require(package, extra=extra, purpose="Adapting a causal language model")
     from modlm.integrations.hugging_face.adapt import AdaptConfig
     from modlm.integrations.hugging_face.adapt import adapt as adapted
     from modlm.integrations.hugging_face.causal_lm import Reading
     from modlm.integrations.hugging_face.mixer_training import MixerConfig
-    from modlm.model.folder import save
+    from modlm.model.folder import card_of, save
     from modlm.training.row_cache import cache_folder
 
     config = AdaptConfig(
@@ -80,7 +80,8 @@ def adapt(
         resumable(shlex.join(["modlm", *sys.argv[1:]]), when=cache_folder().parent / "lm")
     result = adapted(config)
     resumable("")
-    save(result.model, output, card=card(config, result), overwrite=force)
+    title = f"{hf.name}, adapted to {', '.join(path.name for path in text)}"
+    save(result.model, output, card=card_of(title, facts(config, result)), overwrite=force)
     wrote(output)
     report = {**result.as_dict(), "output": str(output), "bytes": folder_bytes(output)}
     print_json(report) if json else print_report(report)
@@ -122,21 +123,16 @@ def print_report(report: dict[str, Any]) -> None:
     print(f"{report['output']}: {size(report['bytes'])}")
 
 
-def card(config: AdaptConfig, result: Result) -> str:
-    """`card.md`."""
-    from modlm import __version__
-
-    lines = [
-        f"# {config.hf.name}, adapted to {', '.join(path.name for path in config.text)}",
-        "",
-        f"- A mixture of the frozen causal language model and counts of its tokens up to order {config.order}; λ is "
-        f"{config.mixer}",
-        *(f"- {name}: static λ {weight:.4f}" for name, weight in result.weights.items()),
-    ]
-    for text, mixtures in result.texts.items():
-        lines += [
-            f"- {text}, {name}: {found.bits_per_byte:.4f} bits a byte, perplexity {found.perplexity:.2f} a token, "
+def facts(config: AdaptConfig, result: Result) -> list[str]:
+    """For the card."""
+    about = f"A mixture of the frozen causal language model and counts of its tokens up to order {config.order}; λ is "
+    return [
+        about + config.mixer,
+        *(f"{name}: static λ {weight:.4f}" for name, weight in result.weights.items()),
+        *(
+            f"{text}, {name}: {found.bits_per_byte:.4f} bits a byte, perplexity {found.perplexity:.2f} a token, "
             f"{found.perplexity_per_word:.2f} a word"
+            for text, mixtures in result.texts.items()
             for name, found in mixtures.items()
-        ]
-    return "\n".join([*lines, "", f"Made by modlm {__version__}.", ""])
+        ),
+    ]

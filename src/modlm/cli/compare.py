@@ -37,11 +37,11 @@ def compare(
         raise typer.BadParameter("give at least two models and then a text (- for standard input).")
     import numpy as np
 
-    from modlm.cli.inputs import load_model
     from modlm.evaluation.compare import as_records, compare_models
+    from modlm.model.folder import load
 
     names = [str(path) for path in paths[:-1]]
-    models = [load_model(path) for path in paths[:-1]]
+    models = [load(path) for path in paths[:-1]]
     comparison = compare_models(models, paths[-1], rng=np.random.default_rng(seed), draws=draws)
     if json:
         print_json(as_records(comparison, names, most=words))

@@ -41,12 +41,11 @@ def convert(
     modlm convert counts all.counts.gz           counts (or a model's counts) to a count file
     modlm convert web.counts counts              count file to counts folder, to train on with modlm ngram
     """  # fmt: skip
-    from modlm.cli.estimating import Targets
-    from modlm.cli.inputs import kind_of
-    from modlm.cli.outcome import wrote
+    from modlm.cli.outcome import refuse_existing, wrote
     from modlm.cli.printing import print_json
+    from modlm.formats.kinds import kind_of
 
-    Targets(target, force=force).check()
+    refuse_existing(target, force=force)
     kind = kind_of(source)
     wanted = to or _wanted(kind, target)
     routes = {
@@ -96,32 +95,30 @@ def _no_way(source: Path, kind: str, wanted: str) -> str:
 
 def model_to_arpa(source: Path, target: Path, force: bool) -> None:
     """Any n-gram model as an ARPA file."""
-    from modlm.cli.estimating import write_arpa
-    from modlm.cli.inputs import load_model
+    from modlm.model.folder import load, save_arpa
 
-    write_arpa(load_model(source), target, force=force)
+    save_arpa(load(source), target, overwrite=force)
 
 
 def model_to_folder(source: Path, target: Path, force: bool) -> None:
     """Any model as a model folder."""
-    from modlm.cli.inputs import load_model
-    from modlm.model.folder import save
+    from modlm.model.folder import load, save
 
-    model = load_model(source)
+    model = load(source)
     save(model, target, card=f"# Converted from {source.name}\n\n{len(model.vocabulary):,} words.\n", overwrite=force)
 
 
 def counts_to_folder(source: Path, target: Path, force: bool) -> None:
     """Counts, from wherever they are, as a counts folder."""
-    from modlm.cli.counting import counts_at
     from modlm.counts import save_counts
+    from modlm.model.ngram_training import counts_at
 
     save_counts(counts_at(source), target, overwrite=force)
 
 
 def counts_to_file(source: Path, target: Path, force: bool) -> None:
     """Counts, from wherever they are, as lines `w1 … wn<TAB>count`."""
-    from modlm.cli.counting import counts_at
     from modlm.counts import export_counts
+    from modlm.model.ngram_training import counts_at
 
     export_counts(counts_at(source), target, overwrite=force)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,9 +17,16 @@ from modlm.cli.options import (
     Threads,
     TokenizerOption,
     VocabOption,
+    given_vocabulary,
     option,
     several,
 )
+from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.printing import print_json, print_table, size
+from modlm.errors import ConfigError
+from modlm.files import folder_bytes, new_folder
+
+LARGEST = 4  # counts that discounts are estimated from
 
 
 def count(
@@ -96,27 +104,82 @@ def count(
     modlm count train.txt -o counts --held-out folds --folds 10 --continuation kn
     modlm ngram counts -o model
     """  # fmt: skip
-    from modlm.cli.tallying import Asked, Places, tally
+    from modlm.counts import CountOptions, save_counts, tally_text
+    from modlm.counts.spark import spark_tally
+    from modlm.text.options import TextOptions
 
-    tally(
-        Asked(
-            texts=tuple(texts),
-            order=order,
-            edge=edge,
-            vocab=vocab,
-            tokenizer=tokenizer,
-            max_words=max_words,
-            min_count=min_count,
-            positions=several(positions, int, option="--positions", example="4,3,2"),
-            folds=folds,
-            counts_of_counts=counts_of_counts,
-            engine=engine,
-            master=master,
-            conf=tuple(conf or ()),
-            memory=memory,
-            temporary=temporary,
-            encoding_errors=encoding_errors,
-        ),
-        Places(output, continuation=continuation, held_out=held_out, force=force),
-        as_json=json,
-    )
+    places = several(positions, int, option="--positions", example="4,3,2")
+    refuse_existing(output, continuation, held_out, force=force)
+    engine = engine or ("spark" if master or conf else "memory" if memory is None else "disk")
+    if engine != "spark" and (master or conf):
+        raise ConfigError(f"--master and --conf are for the engine spark, but --engine is {engine}.")
+    if places and (continuation or held_out or counts_of_counts):
+        raise ConfigError("Skip n-grams (--positions) are counted alone, without continuation counts and folds.")
+    for setting in conf or []:
+        if "=" not in setting or not setting.startswith("spark."):
+            raise ConfigError(f"--conf takes a setting of Spark, spark.NAME=VALUE, not {setting!r}.")
+    counting = CountOptions.asked(
+        order=None if places else order, edge=edge, positions=places or None, engine=engine, memory=memory,
+        temporary=temporary, master=master, conf=dict(setting.split("=", 1) for setting in conf or []),
+    )  # fmt: skip
+    if (vocab or tokenizer) and (max_words is not None or min_count > 1):
+        raise ConfigError(
+            "--vocab and --tokenizer say what to know. Leave out --max-words and --min-count, which choose words."
+        )
+    if vocab and tokenizer:
+        raise ConfigError("--tokenizer brings its own tokens. Leave out --vocab.")
+    begun = time.perf_counter()
+    reading = TextOptions(
+        vocabulary=given_vocabulary(vocab, tokenizer), max_words=max_words, min_count=min_count,
+        encoding_errors=encoding_errors,
+    )  # fmt: skip
+    remote = engine == "spark" and tokenizer is None
+    tally = spark_tally(texts, counting, reading) if remote else tally_text(list(map(Path, texts)), counting, reading)
+    with tally as found:
+        counts = found.counts
+        report: dict[str, Any] = {
+            "order": counts.order,
+            "engine": engine,
+            "words": len(counts.vocabulary),
+            "units": counts.vocabulary.units,
+            "sentences": counts.sentences,
+            "ngrams": list(counts.trie.sizes),
+        }
+        save_counts(counts, output, overwrite=force)
+        wrote(output)
+        report |= {"output": str(output), "bytes": folder_bytes(output)}
+        report["seconds"] = round(time.perf_counter() - begun, 3)
+        if continuation is not None:
+            save_counts(found.continuation(), continuation, overwrite=force)
+            wrote(continuation)
+            report["continuation"] = str(continuation)
+        if counts_of_counts:
+            both = zip(("raw", "continuation"), found.counts_of_counts(LARGEST), strict=True)
+            report["counts_of_counts"] = {name: [row.tolist() for row in rows] for name, rows in both}
+        if held_out is not None:
+            with new_folder(held_out, overwrite=force) as place:
+                for number, part in enumerate(found.held_out(folds)):
+                    save_counts(part, place / str(number))
+                    report["folds"] = number + 1
+            report["held_out"] = str(held_out)
+            wrote(held_out)
+    report["seconds_in_all"] = round(time.perf_counter() - begun, 3)
+    print_json(report) if json else print_summary(report)
+
+
+def print_summary(report: dict[str, Any]) -> None:
+    """The numbers for people."""
+    print(f"Counts up to order {report['order']}, {report['words']:,} {report['units']}, ", end="")
+    print(f"{report['sentences']:,} sentences")
+    columns = ["order", "n-grams"]
+    rows = [[f"{n}-grams", f"{ngrams:,}"] for n, ngrams in enumerate(report["ngrams"], start=1)]
+    for name, orders in report.get("counts_of_counts", {}).items():
+        columns.append("occur 1, 2, … times" if name == "raw" else "after 1, 2, … words")
+        for row, numbers in zip(rows, orders, strict=True):
+            row.append(" ".join(f"{number:,}" for number in numbers))
+    print_table(columns, rows)
+    print(f"{report['output']}: {size(report['bytes'])}, counted in {report['seconds']:.1f} s ({report['engine']})")
+    if "continuation" in report:
+        print(f"{report['continuation']}: the counts that Kneser-Ney smooths")
+    if "held_out" in report:
+        print(f"{report['held_out']}: counts without each of {report['folds']} folds")

@@ -38,8 +38,8 @@ def demo(
     if texts is not None:
         print_texts(texts, overwrite=force)
         return
-    from modlm.cli.estimating import notes_in_summary
     from modlm.cli.next_words import print_predictions
+    from modlm.cli.printing import notes_in_summary
     from modlm.experiments.demo import COLUMNS, SENTENCE, cells, run_demo
 
     with notes_in_summary():

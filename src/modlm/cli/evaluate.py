@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +13,9 @@ import typer
 
 from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Threads, models_and_text, option
 from modlm.cli.printing import number, print_json, print_table
+from modlm.files import scratch_folder
+
+STANDARD_INPUT = Path("-")
 
 
 def evaluate(
@@ -38,13 +45,13 @@ def evaluate(
     modlm eval small large.arpa test.txt.gz --by-frequency
     modlm eval model test.txt --json | jq .perplexity
     """  # fmt: skip
-    from modlm.cli.inputs import load_model, readable_twice
+    from modlm.model.folder import load
 
     models, text = models_and_text(paths)
     reports: list[dict[str, Any]] = []
     with readable_twice(text) as place:
         for path in models:
-            model = load_model(path, tokenizer)
+            model = load(path, tokenizer=tokenizer)
             model.perplexity([""])  # compiled code is loaded now, so that words/s is about the text alone
             found = model.perplexity(place, encoding_errors=encoding_errors)
             report: dict[str, Any] = {"model": str(path), "text": str(text), **found.as_dict()}
@@ -55,6 +62,19 @@ def evaluate(
         print_json(reports if len(reports) > 1 else reports[0])
         return
     _print_reports(reports)
+
+
+@contextlib.contextmanager
+def readable_twice(text: Path) -> Iterator[Path]:
+    """The text as a file that can be read more than once; standard input is kept in a temporary file."""
+    if text != STANDARD_INPUT:
+        yield text
+        return
+    with scratch_folder() as folder:
+        copy = folder / "standard-input"
+        with copy.open("wb") as stream:
+            shutil.copyfileobj(sys.stdin.buffer, stream, 1 << 20)
+        yield copy
 
 
 def _by_frequency(model: Any, text: Path, train: list[Path] | None) -> list[dict[str, Any]]:

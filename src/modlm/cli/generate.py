@@ -30,11 +30,11 @@ def generate(
     """  # fmt: skip
     import numpy as np
 
-    from modlm.cli.inputs import load_model
+    from modlm.model.folder import load
     from modlm.model.sampling import Sampling
 
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, max_words=max_words)
-    lm = load_model(model, tokenizer)
+    lm = load(model, tokenizer=tokenizer)
     rng = np.random.default_rng(seed)
     given = lm.vocabulary.split(context)
     drawn = (lm.vocabulary.join([*given, *lm.generate(sampling, context=context, rng=rng)]) for _ in range(count))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from modlm.cli.options import Json, Threads, option
-from modlm.cli.printing import print_json, print_table, size
+from modlm.cli.printing import print_json, print_orders, print_table, size
+from modlm.files import folder_bytes
 
 if TYPE_CHECKING:
     from modlm.counts.counts import Counts
@@ -37,8 +38,8 @@ def inspect(
     modlm inspect model --verify
     modlm inspect train.txt.gz --json
     """  # fmt: skip
-    from modlm.cli.inputs import kind_of
     from modlm.errors import InputError
+    from modlm.formats.kinds import kind_of
 
     if not path.exists():
         raise InputError("there is no such file or folder.", path=path)
@@ -51,7 +52,6 @@ def inspect(
 
 def describe_model(path: Path, verify: bool) -> About:
     """A model folder."""
-    from modlm.cli.estimating import folder_bytes
     from modlm.model.folder import load
 
     place = path if (path / "model.json").is_file() else path / "model"
@@ -66,7 +66,6 @@ def describe_model(path: Path, verify: bool) -> About:
 
 def describe_counts(path: Path, verify: bool) -> About:
     """A counts folder."""
-    from modlm.cli.estimating import folder_bytes
     from modlm.counts import open_counts
 
     counts = open_counts(path, verify="full" if verify else "fast")
@@ -89,7 +88,6 @@ def _counts(counts: Counts) -> About:
 
 def describe_corpus(path: Path, verify: bool) -> About:
     """A corpus folder."""
-    from modlm.cli.estimating import folder_bytes
     from modlm.text.corpus import Corpus
 
     corpus = Corpus.open(path, verify="full" if verify else "fast")
@@ -174,7 +172,7 @@ def _print_about(about: About) -> None:
             print(f"{name.replace('_', ' '):<14} {shown}")
     if "ngrams" in about:
         discounts = about.get("discounts") or [[] for _ in about["ngrams"]]
-        _print_orders(about["ngrams"], discounts)
+        print_orders(about["ngrams"], discounts)
     if "blocks" in about:
         print_table(
             ["block", "kind", "columns"], [[b["name"], b["kind"], str(b["columns"])] for b in about["blocks"]], left=2
@@ -191,13 +189,3 @@ def _print_about(about: About) -> None:
 def _setting(item: tuple[str, Any]) -> str:
     name, value = item
     return f"{name} {'+'.join(map(str, value)) if isinstance(value, tuple | list) else value}"
-
-
-def _print_orders(ngrams: list[int], discounts: list[list[float]]) -> None:
-    from modlm.cli.estimating import shorter
-
-    rows = [
-        [f"{order}-grams", f"{count:,}", " ".join(f"{value:.4g}" for value in shorter(row)) if any(row) else "–"]
-        for order, (count, row) in enumerate(zip(ngrams, discounts, strict=True), start=1)
-    ]
-    print_table(["order", "n-grams", "discounts of 1, 2, …"], rows)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import Force, Json, Threads, option, several
-from modlm.cli.printing import bar, number, print_json, print_table, size
+from modlm.cli.options import Force, Json, Threads, given_vocabulary, option, several
+from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.printing import bar, describe_perplexity, number, print_json, print_table, size
+from modlm.files import folder_bytes
 
 if TYPE_CHECKING:
-    from modlm.model.interpolation import Interpolation
+    from modlm.model.mixture import Mixture
 
 
 def interpolate(
@@ -46,22 +48,18 @@ def interpolate(
     modlm interpolate news web --tune valid.txt -o mixed --test test.txt
     modlm interpolate model --over orders --tune valid.txt -o mixed
     """  # fmt: skip
-    from modlm.cli.estimating import Targets, folder_bytes
-    from modlm.cli.inputs import load_model
-    from modlm.cli.outcome import wrote
-    from modlm.model.folder import save
+    from modlm.model.folder import card_of, load, save
     from modlm.model.interpolation import block_name
     from modlm.model.interpolation import interpolate as tuned
-    from modlm.text.vocabulary import Vocabulary
 
-    Targets(output, force=force).check()
+    refuse_existing(output, force=force)
     over = over or ("models" if len(models) > 1 else "orders")
     listed = "uniform" if extra is None and over == "orders" else extra or ""
     names = several("" if listed == "none" else listed, str, option="--extra", example="uniform,unknown")
     loaded: dict[str, Any] = {}
     for path in models:
-        loaded[block_name(path.resolve().name.removesuffix(".gz").removesuffix(".arpa"), loaded)] = load_model(path)
-    result = tuned(loaded, tune, over=over, extra=names, vocabulary=Vocabulary.from_file(vocab) if vocab else None)
+        loaded[block_name(path.resolve().name.removesuffix(".gz").removesuffix(".arpa"), loaded)] = load(path)
+    result = tuned(loaded, tune, over=over, extra=names, vocabulary=given_vocabulary(vocab, None))
     report: dict[str, Any] = {
         "over": over,
         "weights": result.weights,
@@ -75,30 +73,26 @@ def interpolate(
     }
     if test is not None:
         report["test"] = {"text": str(test), **result.mixture.perplexity(test).as_dict()}
-    save(result.mixture, output, card=_card(result, report, models), overwrite=force)
+    title = f"Static mixture over {over} of {', '.join(path.name for path in models)}"
+    save(result.mixture, output, card=card_of(title, _facts(result.mixture, report)), overwrite=force)
     wrote(output)
     report |= {"output": str(output), "bytes": folder_bytes(output)}
     print_json(report) if json else _print_report(report)
 
 
-def _card(result: Interpolation, report: dict[str, Any], models: list[Path]) -> str:
-    from modlm import __version__
-
-    lines = [
-        f"# Static mixture over {report['over']} of {', '.join(path.name for path in models)}",
-        "",
-        f"- Weights by EM on {Path(report['tune']['text']).name}, perplexity {number(report['tune']['perplexity'])}",
-        f"- Vocabulary: {len(result.mixture.vocabulary):,} words, sha256 {result.mixture.vocabulary.fingerprint}",
-        *(f"- {name}: weight {weight:.4f}" for name, weight in result.weights.items()),
+def _facts(mixture: Mixture, report: dict[str, Any]) -> list[str]:
+    """For the card."""
+    facts = [
+        f"Weights by EM on {Path(report['tune']['text']).name}, perplexity {number(report['tune']['perplexity'])}",
+        f"Vocabulary: {len(mixture.vocabulary):,} words, sha256 {mixture.vocabulary.fingerprint}",
+        *(f"{name}: weight {weight:.4f}" for name, weight in report["weights"].items()),
     ]
     if "test" in report:
-        lines.append(f"- Perplexity of {Path(report['test']['text']).name}: {number(report['test']['perplexity'])}")
-    return "\n".join([*lines, "", f"Made by modlm {__version__}.", ""])
+        facts.append(f"Perplexity of {Path(report['test']['text']).name}: {number(report['test']['perplexity'])}")
+    return facts
 
 
 def _print_report(report: dict[str, Any]) -> None:
-    from modlm.cli.estimating import describe_perplexity
-
     rows = [
         [name, bar(weight, 20).ljust(20), f"{weight:.4f}", number(report["alone"][name])]
         for name, weight in report["weights"].items()

@@ -35,9 +35,9 @@ def next_words(
     modlm next model "the company said"
     modlm next model "said it" --middle -k 5 --json
     """  # fmt: skip
-    from modlm.cli.inputs import load_model
+    from modlm.model.folder import load
 
-    lm = load_model(model, tokenizer)
+    lm = load(model, tokenizer=tokenizer)
     predictions = lm.next_words(context, k, start=not middle)
     if json:
         print_json([{"word": p.word, "probability": p.probability, "shares": p.shares} for p in predictions])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,22 +19,31 @@ from modlm.cli.options import (
     Threads,
     TokenizerOption,
     VocabOption,
+    given_vocabulary,
     option,
     several,
 )
+from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.printing import describe_perplexity, notes_in_summary, print_json, print_orders, size
+from modlm.errors import ConfigError
+from modlm.files import folder_bytes
 
-Inputs = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="TEXT",
-        help="Texts (one sentence a line; gz, bz2, xz, zst; - for standard input), count files, counts folders, or "
-        "model folders that kept their counts. Several are added up.",
-    ),
-]
+if TYPE_CHECKING:
+    from modlm.counts.counts import Counts
+    from modlm.model.mixture import Mixture
+    from modlm.model.ngram_lm import NgramLM
+    from modlm.text.vocabulary import Vocabulary
 
 
 def ngram(
-    inputs: Inputs,
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TEXT",
+            help="Texts (one sentence a line; gz, bz2, xz, zst; - for standard input), count files, counts folders, or "
+            "model folders that kept their counts. Several are added up.",
+        ),
+    ],
     output: Annotated[Path, option("-o --output DIR", "The model folder to write.")],
     order: Annotated[
         int | None,
@@ -101,30 +113,106 @@ def ngram(
     modlm ngram counts-2023 new.txt -o model --counts counts-2024
     modlm ngram train.txt -o model --tokenizer tokenizer.json
     """  # fmt: skip
-    from modlm.cli.estimating import Targets, Training, train
+    from modlm.counts import CountOptions, save_counts
+    from modlm.model.folder import card_of, save, save_arpa
+    from modlm.model.ngram_lm import NgramLM, heuristic_mixture
+    from modlm.model.ngram_training import check_estimation, counts_of
+    from modlm.smoothing import SMOOTHERS, estimate
+    from modlm.text.options import TextOptions
 
-    train(
-        Training(
-            inputs=tuple(inputs),
-            order=order,
-            smoothing=smoothing,
-            edge=edge,
-            vocab=vocab,
-            tokenizer=tokenizer,
-            max_words=max_words,
-            min_count=min_count,
-            positions=several(positions, int, option="--positions", example="4,3,2"),
-            discounts=tuple(
-                several(row, float, option="--discounts", example="0.5,1,1.5") for row in discounts.split("/") if row
-            ),
-            extra=several(extra, str, option="--extra", example="uniform,unknown"),
-            prune=several(prune, int, option="--prune", example="0,0,1"),
-            prune_entropy=prune_entropy,
-            engine=engine,
-            memory=memory,
-            encoding_errors=encoding_errors,
-        ),
-        Targets(output, arpa=arpa, counts=counts, force=force),
-        valid=valid,
-        as_json=json,
+    places = several(positions, int, option="--positions", example="4,3,2")
+    losses = tuple(
+        several(row, float, option="--discounts", example="0.5,1,1.5") for row in discounts.split("/") if row
     )
+    constants = several(extra, str, option="--extra", example="uniform,unknown")
+    thresholds = several(prune, int, option="--prune", example="0,0,1")
+    refuse_existing(output, arpa, counts, force=force)
+    check_estimation(order, smoothing=smoothing, discounts=losses, extra=constants, prune=thresholds)
+    CountOptions.asked(edge=edge or "once", memory=memory)
+    if places and (thresholds or prune_entropy):
+        raise ConfigError("Skip n-grams (--positions) are saved as a mixture, which cannot be pruned.")
+    if tokenizer and (vocab or max_words is not None or min_count > 1):
+        raise ConfigError(
+            "--tokenizer brings its own tokens. Leave out --vocab, --max-words and --min-count, which choose words."
+        )
+    begun = time.perf_counter()
+    reading = TextOptions(
+        vocabulary=given_vocabulary(vocab, tokenizer), max_words=max_words, min_count=min_count,
+        encoding_errors=encoding_errors,
+    )  # fmt: skip
+    found = counts_of(inputs, reading, order=order, edge=edge, positions=places, engine=engine, memory=memory)
+    if counts is not None:
+        save_counts(found, counts, overwrite=force)
+        wrote(counts)
+    model: NgramLM | Mixture
+    with notes_in_summary():
+        if places:
+            estimates = estimate(SMOOTHERS[smoothing](), found, discounts=losses or None)
+            model = heuristic_mixture(estimates, extra=constants)
+        else:
+            model = NgramLM.from_counts(
+                found, smoothing=smoothing, discounts=losses or None, extra=constants, prune=thresholds,
+                prune_entropy=prune_entropy,
+            )  # fmt: skip
+    report = described(model, found)
+    report["seconds"] = round(time.perf_counter() - begun, 3)
+    if valid is not None:
+        perplexity = model.perplexity(valid, encoding_errors=encoding_errors)
+        report["valid"] = {"text": str(valid), **perplexity.as_dict()}
+    command = shlex.join(["modlm", *sys.argv[1:]]) if sys.argv[1:2] == ["ngram"] else ""
+    title, facts = card_lines(model.vocabulary, inputs, report)
+    save(model, output, card=card_of(title, facts, command=command), overwrite=force)
+    wrote(output)
+    report["output"], report["bytes"] = str(output), folder_bytes(output)
+    if arpa is not None:
+        save_arpa(model, arpa, overwrite=force)
+        wrote(arpa)
+        report["arpa"] = str(arpa)
+    report["seconds_in_all"] = round(time.perf_counter() - begun, 3)
+    print_json(report) if json else print_summary(report)
+
+
+def described(model: NgramLM | Mixture, counts: Counts) -> dict[str, Any]:
+    """The numbers of a model that was just trained."""
+    from modlm.model.mixture import Mixture
+
+    about: dict[str, Any] = {"order": counts.order, "words": len(model.vocabulary), "sentences": counts.sentences}
+    about["units"] = model.vocabulary.units
+    if isinstance(model, Mixture):
+        estimates = model.blocks["ngram"].estimates  # type: ignore[attr-defined]
+        about["smoothing"] = estimates.smoother.name
+        about["discounts"] = [table[1:].tolist() for table in estimates.discounts]
+        about["notes"] = list(estimates.notes)
+        about["positions"] = list(counts.positions)  # type: ignore[attr-defined]
+        about["ngrams"] = list(counts.trie.sizes)
+        return about
+    own = model.described()
+    return about | {name: own[name] for name in ("smoothing", "discounts", "notes", "ngrams")}
+
+
+def print_summary(report: dict[str, Any]) -> None:
+    """The numbers for people."""
+    kind = f"{report['order']}-gram model"
+    if "positions" in report:
+        kind = f"Skip n-grams at positions {', '.join(map(str, report['positions']))}"
+    print(f"{kind}, {report['smoothing']}, {report['words']:,} {report['units']}")
+    print_orders(report["ngrams"], report["discounts"])
+    for note in report["notes"]:
+        print(f"note: {note}")
+    if "valid" in report:
+        print(f"perplexity of {report['valid']['text']}: {describe_perplexity(report['valid'])}")
+    print(f"{report['output']}: {size(report['bytes'])}, trained in {report['seconds']:.1f} s")
+    if "arpa" in report:
+        print(f"{report['arpa']}: the same model as an ARPA file")
+
+
+def card_lines(vocabulary: Vocabulary, inputs: list[Path], report: dict[str, Any]) -> tuple[str, list[str]]:
+    """The title of `card.md` and its facts: what the model was trained on, and its numbers."""
+    facts = [
+        f"Trained on: {', '.join(path.name for path in inputs)} ({report['sentences']:,} sentences)",
+        f"Vocabulary: {report['words']:,} {report['units']}, sha256 {vocabulary.fingerprint}",
+        f"N-grams of each order: {', '.join(f'{count:,}' for count in report['ngrams'])}",
+    ]
+    if "valid" in report:
+        facts.append(f"Perplexity of {Path(report['valid']['text']).name}: {describe_perplexity(report['valid'])}")
+    return f"{report['order']}-gram model, {report['smoothing']}", facts + [f"Note: {note}" for note in report["notes"]]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+
+if TYPE_CHECKING:
+    from modlm.text.vocabulary import Vocabulary
 
 T = TypeVar("T")
 
@@ -69,3 +72,13 @@ def models_and_text(paths: Sequence[Path]) -> tuple[list[Path], Path]:
     if len(paths) < 2:
         raise typer.BadParameter("give at least one model and then a text (- for standard input).")
     return list(paths[:-1]), paths[-1]
+
+
+def given_vocabulary(vocab: Path | None, tokenizer: Path | None) -> Vocabulary | None:
+    """The words of --vocab or the tokens of --tokenizer, if either was given."""
+    from modlm.text.tokens import TokenVocabulary
+    from modlm.text.vocabulary import Vocabulary
+
+    if tokenizer is not None:
+        return TokenVocabulary.from_tokenizer(tokenizer)
+    return Vocabulary.from_file(vocab) if vocab is not None else None

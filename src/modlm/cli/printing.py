@@ -6,9 +6,11 @@ JSON has no infinity: numbers that are not finite become null.
 from __future__ import annotations
 
 import json
+import logging
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -39,6 +41,16 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: 
         print("  ".join(cells).rstrip())
 
 
+def print_orders(ngrams: Sequence[int], discounts: Sequence[Sequence[float]]) -> None:
+    """N-grams and discounts of each order, discounts up to where they no longer change."""
+    rows = []
+    for order, (count, row) in enumerate(zip(ngrams, discounts, strict=True), start=1):
+        last = max((r for r in range(1, len(row)) if row[r] != row[r - 1]), default=0)
+        losses = " ".join(f"{value:.4g}" for value in row[: last + 1]) if any(row) else "–"
+        rows.append([f"{order}-grams", f"{count:,}", losses])
+    print_table(["order", "n-grams", "discounts of 1, 2, …"], rows)
+
+
 def bar(share: float, width: int) -> str:
     """A bar of this share of the width, in eighths of a letter."""
     eighths = round(max(0.0, min(1.0, share)) * width * 8)
@@ -66,3 +78,28 @@ def percent(share: float) -> str:
     if 0 < share < 0.0001:
         return "<0.01%"
     return f"{share:.1%}" if share >= 0.01 or share == 0 else f"{share:.2%}"
+
+
+def describe_perplexity(numbers: dict[str, Any]) -> str:
+    """A perplexity and what it counted."""
+    parts = [number(numbers["perplexity"])]
+    if numbers["unknown"]:
+        parts.append(f"without unknown words {number(numbers['perplexity_without_unknown'])}")
+    if numbers["bytes"]:
+        if numbers["text_words"] != numbers["words"]:
+            parts.append(f"{number(numbers['perplexity_per_word'])} a word")
+        parts.append(f"{numbers['bits_per_byte']:.4f} bits a byte")
+    parts.append(f"{numbers['predictions']:,} predictions, {numbers['unknown']:,} unknown")
+    return f"{parts[0]} ({'; '.join(parts[1:])})"
+
+
+@contextmanager
+def notes_in_summary() -> Iterator[None]:
+    """Notes of the estimation stand in the summary, so they are not logged as well."""
+    log = logging.getLogger("modlm")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)

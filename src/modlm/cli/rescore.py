@@ -79,16 +79,13 @@ def rescore(
     modlm rescore model test.nbest.gz --dev dev.nbest.gz --tune ref.txt
     modlm rescore model lists.jsonl --lm-weight 0.6 --word-penalty 1 --best hyp.txt
     """  # fmt: skip
-    from modlm.cli.estimating import Targets
-    from modlm.cli.inputs import load_model
-    from modlm.cli.outcome import wrote
+    from modlm.cli.outcome import refuse_existing, wrote
     from modlm.cli.rescoring import Parts, as_report, print_report, ranked, tuned_weights, weights_given
     from modlm.evaluation.rescored_lists import prepare, refuse_shared
     from modlm.formats.nbest import read_nbest
+    from modlm.model.folder import load
 
-    for target in (output, best):
-        if target is not None:
-            Targets(target, force=force).check()
+    refuse_existing(output, best, force=force)
     share = _share(dev)
     scales = several(score_scale, float, option="--score-scale", example="-0.1,-1")
     reading: dict[str, Any] = {"form": form, "scored": scores != "none"}
@@ -96,7 +93,7 @@ def rescore(
     other = None if share is not None else read_nbest(Path(dev), **reading)
     if other is not None:
         refuse_shared(lists, other)
-    lm = load_model(model)
+    lm = load(model)
     main = prepare(lm, lists, references=tune, scores=scores, session=session)
     held = None if other is None else prepare(lm, other, references=tune, scores=main.scores, session=session)
     given, free = weights_given(

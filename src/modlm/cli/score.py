@@ -42,9 +42,9 @@ def score(
     modlm score model test.txt
     echo "the company said" | modlm score model --words
     """  # fmt: skip
-    from modlm.cli.inputs import load_model
+    from modlm.model.folder import load
 
-    records = scored(load_model(model, tokenizer), text, with_words=words, encoding_errors=encoding_errors)
+    records = scored(load(model, tokenizer=tokenizer), text, with_words=words, encoding_errors=encoding_errors)
     if json:
         _print_array(records)
         return
@@ -61,8 +61,7 @@ def scored(
     """A record for each sentence, in order; a few thousand sentences are in memory at a time."""
     import math
 
-    from modlm.cli.inputs import words_of
-    from modlm.text.vocabulary import UNKNOWN
+    from modlm.text.vocabulary import UNKNOWN, split_words
 
     of_words = lm.vocabulary.units == "words"
     read = deque[tuple[list[str], "Corpus"]]()  # at most the batch that is being scored
@@ -81,7 +80,7 @@ def scored(
                 "unknown": int((ids == UNKNOWN).sum()),
             }
             if with_words:
-                names = [*words_of(sentence), "</s>"] if of_words else lm.vocabulary.decode(ids)
+                names = [*split_words(sentence), "</s>"] if of_words else lm.vocabulary.decode(ids)
                 record["scores"] = [
                     {"word": name, "log_prob": value, "known": word != UNKNOWN}
                     for name, value, word in zip(names, own.tolist(), ids.tolist(), strict=True)
@@ -91,7 +90,6 @@ def scored(
 
 def _texts(lm: LanguageModel, text: Path, encoding_errors: str, read: deque[tuple[list[str], Corpus]]) -> Iterator[Ids]:
     """The text as ids, batch by batch; each batch is also put into `read`."""
-    from modlm.cli.inputs import batches_of_lines
     from modlm.text.corpus import Corpus
 
     for first, lines in batches_of_lines(text, encoding_errors=encoding_errors):
@@ -102,6 +100,36 @@ def _texts(lm: LanguageModel, text: Path, encoding_errors: str, read: deque[tupl
             raise InputError(message, path=text, line=first + error.line - 1) from None
         read.append((lines, corpus))
         yield corpus.ids
+
+
+def batches_of_lines(
+    text: Path, size: int = 4096, *, encoding_errors: str = "strict"
+) -> Iterator[tuple[int, list[str]]]:
+    """The number (from 1) of a line and up to so many lines from there."""
+    from modlm.text.options import TextOptions
+    from modlm.text.sources import Files
+
+    errors = TextOptions(encoding_errors=encoding_errors).encoding_errors
+    line, lines = 0, list[str]()
+    for block in Files([text]).blocks():
+        for raw in bytes(block.data[: block.size]).split(b"\n")[:-1]:
+            line += 1
+            try:
+                lines.append(raw.removesuffix(b"\r").decode(errors=errors))
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"byte {error.start + 1} of the line is not valid UTF-8. Convert the text to UTF-8, or have such "
+                    f"bytes replaced with --encoding-errors replace.",
+                    path=text,
+                    line=line,
+                ) from None
+            if len(lines) == size:
+                yield line - size + 1, lines
+                lines = []
+    if lines:
+        yield line - len(lines) + 1, lines
+    if line == 0:
+        raise InputError("there are no sentences: the text is empty.", path=text)
 
 
 def _print_array(records: Iterator[dict[str, Any]]) -> None:

@@ -14,6 +14,7 @@ from modlm.cli.options import Json, MaxWords, Threads, TokenizerOption, Training
 from modlm.cli.outcome import interrupted_as, resumable, wrote
 from modlm.cli.printing import number, percent, print_json, print_table, size
 from modlm.errors import ConfigError, OutputError, require
+from modlm.files import folder_bytes
 
 if TYPE_CHECKING:
     from modlm.training.run_folder import Result
@@ -190,8 +191,6 @@ def check_target(folder: Path, *, new: bool) -> None:
 
 def print_result(result: Result, *, as_json: bool) -> None:
     """The numbers of the best evaluation, and what the run took."""
-    from modlm.cli.estimating import folder_bytes
-
     if as_json:
         print_json(result.as_dict() | {"bytes": folder_bytes(result.model)})
         return
