@@ -8,10 +8,13 @@ from typing import Annotated
 import typer
 
 from modlm.cli.options import Force, Json, Threads, option
+from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.printing import print_json
 from modlm.errors import ConfigError
 
 SUFFIXES = {".arpa": "arpa", ".lm": "arpa", ".counts": "count-file", ".tsv": "count-file", ".txt": "count-file"}
-TARGETS = ("arpa", "model", "counts", "count-file")
+MODELS, COUNTED = ("model", "arpa"), ("model", "counts", "count file")
+SOURCES = {"arpa": MODELS, "model": MODELS, "counts": COUNTED, "count-file": COUNTED}
 
 
 def convert(
@@ -41,29 +44,26 @@ def convert(
     modlm convert counts all.counts.gz           counts (or a model's counts) to a count file
     modlm convert web.counts counts              count file to counts folder, to train on with modlm ngram
     """  # fmt: skip
-    from modlm.cli.outcome import refuse_existing, wrote
-    from modlm.cli.printing import print_json
+    from modlm.counts import export_counts, save_counts
     from modlm.formats.kinds import kind_of
+    from modlm.model.folder import load, save, save_arpa
+    from modlm.model.ngram_training import counts_at
 
     refuse_existing(target, force=force)
     kind = kind_of(source)
     wanted = to or _wanted(kind, target)
-    routes = {
-        ("model", "arpa"): model_to_arpa,
-        ("arpa", "arpa"): model_to_arpa,
-        ("arpa", "model"): model_to_folder,
-        ("model", "model"): model_to_folder,
-        ("model", "counts"): counts_to_folder,
-        ("counts", "counts"): counts_to_folder,
-        ("count file", "counts"): counts_to_folder,
-        ("model", "count-file"): counts_to_file,
-        ("counts", "count-file"): counts_to_file,
-        ("count file", "count-file"): counts_to_file,
-    }
-    route = routes.get((kind, wanted))
-    if route is None:
+    if kind not in SOURCES.get(wanted, ()):
         raise ConfigError(_no_way(source, kind, wanted))
-    route(source, target, force)
+    if wanted == "arpa":
+        save_arpa(load(source), target, overwrite=force)
+    elif wanted == "model":
+        model = load(source)
+        card = f"# Converted from {source.name}\n\n{len(model.vocabulary):,} words.\n"
+        save(model, target, card=card, overwrite=force)
+    elif wanted == "counts":
+        save_counts(counts_at(source), target, overwrite=force)
+    else:
+        export_counts(counts_at(source), target, overwrite=force)
     wrote(target)
     if json:
         print_json({"input": str(source), "from": kind, "output": str(target), "to": wanted})
@@ -81,8 +81,8 @@ def _wanted(kind: str, target: Path) -> str:
 
 
 def _no_way(source: Path, kind: str, wanted: str) -> str:
-    if wanted not in TARGETS:
-        return f"There is no format {wanted!r}. Known: {', '.join(TARGETS)}."
+    if wanted not in SOURCES:
+        return f"There is no format {wanted!r}. Known: {', '.join(SOURCES)}."
     if kind == "kenlm":
         return (
             f"{source} is a KenLM binary, whose n-grams cannot be listed: it keeps hashes in place of words. Convert "
@@ -91,34 +91,3 @@ def _no_way(source: Path, kind: str, wanted: str) -> str:
     if kind in ("counts", "count file", "text", "corpus"):
         return f"{source} is a {kind}, not a model yet. Train one with: modlm ngram {source} -o DIR"
     return f"{source} is an ARPA file, which has probabilities but no counts; it converts to arpa or model."
-
-
-def model_to_arpa(source: Path, target: Path, force: bool) -> None:
-    """Any n-gram model as an ARPA file."""
-    from modlm.model.folder import load, save_arpa
-
-    save_arpa(load(source), target, overwrite=force)
-
-
-def model_to_folder(source: Path, target: Path, force: bool) -> None:
-    """Any model as a model folder."""
-    from modlm.model.folder import load, save
-
-    model = load(source)
-    save(model, target, card=f"# Converted from {source.name}\n\n{len(model.vocabulary):,} words.\n", overwrite=force)
-
-
-def counts_to_folder(source: Path, target: Path, force: bool) -> None:
-    """Counts, from wherever they are, as a counts folder."""
-    from modlm.counts import save_counts
-    from modlm.model.ngram_training import counts_at
-
-    save_counts(counts_at(source), target, overwrite=force)
-
-
-def counts_to_file(source: Path, target: Path, force: bool) -> None:
-    """Counts, from wherever they are, as lines `w1 … wn<TAB>count`."""
-    from modlm.counts import export_counts
-    from modlm.model.ngram_training import counts_at
-
-    export_counts(counts_at(source), target, overwrite=force)

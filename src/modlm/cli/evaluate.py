@@ -45,6 +45,7 @@ def evaluate(
     modlm eval small large.arpa test.txt.gz --by-frequency
     modlm eval model test.txt --json | jq .perplexity
     """  # fmt: skip
+    from modlm.evaluation.by_frequency import perplexity_by_frequency, word_frequencies
     from modlm.model.folder import load
 
     models, text = models_and_text(paths)
@@ -56,7 +57,8 @@ def evaluate(
             found = model.perplexity(place, encoding_errors=encoding_errors)
             report: dict[str, Any] = {"model": str(path), "text": str(text), **found.as_dict()}
             if by_frequency:
-                report["by_frequency"] = _by_frequency(model, place, train)
+                parts = perplexity_by_frequency(model, place, word_frequencies(model, train))
+                report["by_frequency"] = [part.as_dict() for part in parts]
             reports.append(report)
     if json:
         print_json(reports if len(reports) > 1 else reports[0])
@@ -75,13 +77,6 @@ def readable_twice(text: Path) -> Iterator[Path]:
         with copy.open("wb") as stream:
             shutil.copyfileobj(sys.stdin.buffer, stream, 1 << 20)
         yield copy
-
-
-def _by_frequency(model: Any, text: Path, train: list[Path] | None) -> list[dict[str, Any]]:
-    from modlm.evaluation.by_frequency import perplexity_by_frequency, word_frequencies
-
-    frequencies = word_frequencies(model, train)
-    return [part.as_dict() for part in perplexity_by_frequency(model, text, frequencies)]
 
 
 def _print_reports(reports: list[dict[str, Any]]) -> None:

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, option
-from modlm.cli.printing import bar, percent, print_json, print_table
-
-if TYPE_CHECKING:
-    from modlm.model.language_model import Prediction
-
-BAR = 20  # letters of the longest bar
-SHOWN = 0.005  # shares below this are left out
+from modlm.cli.printing import print_json, print_predictions
 
 
 def next_words(
@@ -46,21 +39,3 @@ def next_words(
     if unknown:
         print(f"not in the vocabulary, so unknown: {' '.join(unknown)}")
     print_predictions(predictions)
-
-
-def print_predictions(predictions: list[Prediction]) -> None:
-    """A line for each word: its probability, a bar, and the shares of the columns that matter."""
-    names = [name for name in predictions[0].shares if any(p.shares[name] >= SHOWN for p in predictions)]
-    longest = predictions[0].probability or 1.0
-    room = shutil.get_terminal_size((100, 24)).columns
-    width = max(4, min(BAR, room - 26 - 9 * len(names)))
-    rows = [
-        [
-            p.word,
-            bar(p.probability / longest, width).ljust(width),
-            percent(p.probability),
-            *(f"{p.shares[name]:.0%}" if p.shares[name] >= SHOWN else "·" for name in names),
-        ]
-        for p in predictions
-    ]
-    print_table(["word", "", "probability", *names], rows, left=2)

@@ -8,11 +8,17 @@ from __future__ import annotations
 import json
 import logging
 import math
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from modlm.model.language_model import Explanation, Prediction
+
+BAR = 20  # letters of the longest bar
+SHOWN = 0.005  # shares below this are left out
 BLOCKS = " ▏▎▍▌▋▊▉█"
 
 
@@ -49,6 +55,32 @@ def print_orders(ngrams: Sequence[int], discounts: Sequence[Sequence[float]]) ->
         losses = " ".join(f"{value:.4g}" for value in row[: last + 1]) if any(row) else "–"
         rows.append([f"{order}-grams", f"{count:,}", losses])
     print_table(["order", "n-grams", "discounts of 1, 2, …"], rows)
+
+
+def print_predictions(predictions: Sequence[Prediction]) -> None:
+    """A line for each of the most probable next words, with bars that fit the screen."""
+    columns = len(_columns_that_matter(predictions))
+    room = shutil.get_terminal_size((100, 24)).columns - 26 - 9 * columns
+    print_words(predictions, longest=predictions[0].probability or 1.0, width=max(4, min(BAR, room)))
+
+
+def print_words(words: Sequence[Prediction | Explanation], *, longest: float = 1.0, width: int = BAR) -> None:
+    """A line for each word: its probability, a bar, and the shares of the columns that matter."""
+    names = _columns_that_matter(words)
+    rows = [
+        [
+            one.word,
+            bar(one.probability / longest, width).ljust(width),
+            percent(one.probability),
+            *(f"{one.shares[name]:.0%}" if one.shares[name] >= SHOWN else "·" for name in names),
+        ]
+        for one in words
+    ]
+    print_table(["word", "", "probability", *names], rows, left=2)
+
+
+def _columns_that_matter(words: Sequence[Prediction | Explanation]) -> list[str]:
+    return [name for name in words[0].shares if any(one.shares[name] >= SHOWN for one in words)]
 
 
 def bar(share: float, width: int) -> str:
