@@ -11,7 +11,7 @@ from modlm.counts import count_text, export_counts, save_counts
 from modlm.errors import ConfigError
 from modlm.model.folder import card_of, save_arpa
 from modlm.model.ngram_lm import NgramLM
-from modlm.model.ngram_training import counts_at, counts_of
+from modlm.model.ngram_training import counts_at, counts_of, mixture_from_counts
 from modlm.text.corpus import Corpus
 
 OLD = ["a b c a", "b c", "c a b"]
@@ -62,7 +62,7 @@ def test_what_cannot_be_estimated_is_refused_before_counting() -> None:
         raise AssertionError("the text was read")
         yield
 
-    for wrong in ({"smoothing": "none"}, {"extra": ("one",)}, {"prune": (1,)}, {"discounts": [[0.5]] * 4, "order": 3}):
+    for wrong in ({"smoothing": "none"}, {"prune": (1,)}, {"discounts": [[0.5]] * 4, "order": 3}):
         with pytest.raises(ConfigError):
             NgramLM.fit(never(), **wrong)
 
@@ -85,3 +85,10 @@ def test_a_card_has_a_title_facts_and_how_it_was_made() -> None:
     lines = card_of("Mine", ["small", "fast"], command="modlm ngram x").splitlines()
     assert lines[:4] == ["# Mine", "", "- small", "- fast"] and lines[-1] == "    modlm ngram x"
     assert card_of("Mine", []).splitlines()[-1].startswith("Made by modlm ")
+
+
+def test_skip_n_grams_are_a_mixture_of_their_orders() -> None:
+    counts = counts_of(OLD, positions=(3, 2))
+    model = mixture_from_counts(counts, smoothing="witten-bell", extra=("uniform", "unknown"))
+    assert model.column_names[-2:] == ("uniform", "unknown") and len(model.column_names) == 5
+    assert model.next_distribution("a b").sum() == pytest.approx(1)

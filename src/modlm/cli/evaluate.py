@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Threads, models_and_text, option
+from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Threads, option
 from modlm.cli.printing import number, print_json, print_table
 from modlm.files import scratch_folder
 
@@ -48,7 +48,9 @@ def evaluate(
     from modlm.evaluation.by_frequency import perplexity_by_frequency, word_frequencies
     from modlm.model.folder import load
 
-    models, text = models_and_text(paths)
+    if len(paths) < 2:
+        raise typer.BadParameter("give at least one model and then a text (- for standard input).")
+    *models, text = paths
     reports: list[dict[str, Any]] = []
     with readable_twice(text) as place:
         for path in models:

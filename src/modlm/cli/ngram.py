@@ -113,11 +113,12 @@ def ngram(
     modlm ngram counts-2023 new.txt -o model --counts counts-2024
     modlm ngram train.txt -o model --tokenizer tokenizer.json
     """  # fmt: skip
+    from modlm.blocks import CONSTANT_BLOCKS
+    from modlm.config import choose
     from modlm.counts import CountOptions, save_counts
     from modlm.model.folder import card_of, save, save_arpa
-    from modlm.model.ngram_lm import NgramLM, heuristic_mixture
-    from modlm.model.ngram_training import check_estimation, counts_of
-    from modlm.smoothing import SMOOTHERS, estimate
+    from modlm.model.ngram_lm import NgramLM
+    from modlm.model.ngram_training import check_estimation, counts_of, mixture_from_counts
     from modlm.text.options import TextOptions
 
     places = several(positions, int, option="--positions", example="4,3,2")
@@ -127,7 +128,9 @@ def ngram(
     constants = several(extra, str, option="--extra", example="uniform,unknown")
     thresholds = several(prune, int, option="--prune", example="0,0,1")
     refuse_existing(output, arpa, counts, force=force)
-    check_estimation(order, smoothing=smoothing, discounts=losses, extra=constants, prune=thresholds)
+    for name in constants:
+        choose(CONSTANT_BLOCKS, name, what="constant column")
+    check_estimation(order, smoothing=smoothing, discounts=losses, prune=thresholds)
     CountOptions.asked(edge=edge or "once", memory=memory)
     if places and (thresholds or prune_entropy):
         raise ConfigError("Skip n-grams (--positions) are saved as a mixture, which cannot be pruned.")
@@ -147,8 +150,7 @@ def ngram(
     model: NgramLM | Mixture
     with notes_in_summary():
         if places:
-            estimates = estimate(SMOOTHERS[smoothing](), found, discounts=losses or None)
-            model = heuristic_mixture(estimates, extra=constants)
+            model = mixture_from_counts(found, smoothing=smoothing, discounts=losses or None, extra=constants)
         else:
             model = NgramLM.from_counts(
                 found, smoothing=smoothing, discounts=losses or None, extra=constants, prune=thresholds,
@@ -183,7 +185,7 @@ def described(model: NgramLM | Mixture, counts: Counts) -> dict[str, Any]:
         about["smoothing"] = estimates.smoother.name
         about["discounts"] = [table[1:].tolist() for table in estimates.discounts]
         about["notes"] = list(estimates.notes)
-        about["positions"] = list(counts.positions)  # type: ignore[attr-defined]
+        about["positions"] = list(getattr(counts, "positions", range(counts.order - 1, 0, -1)))
         about["ngrams"] = list(counts.trie.sizes)
         return about
     own = model.described()

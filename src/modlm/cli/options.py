@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -57,21 +57,14 @@ EncodingErrors = Annotated[
 ]
 
 
-def several(text: str, kind: Callable[[str], T], *, option: str, example: str, separator: str = ",") -> tuple[T, ...]:
+def several(text: str, kind: Callable[[str], T], *, option: str, example: str) -> tuple[T, ...]:
     """The items of an option such as 0,0,1."""
     try:
-        return tuple(kind(item.strip()) for item in text.split(separator)) if text else ()
+        return tuple(kind(item.strip()) for item in text.split(",")) if text else ()
     except ValueError:
         raise typer.BadParameter(
             f"{option} takes numbers with commas between, such as {example}, not {text!r}."
         ) from None
-
-
-def models_and_text(paths: Sequence[Path]) -> tuple[list[Path], Path]:
-    """MODEL... TEXT: the last one is the text."""
-    if len(paths) < 2:
-        raise typer.BadParameter("give at least one model and then a text (- for standard input).")
-    return list(paths[:-1]), paths[-1]
 
 
 def given_vocabulary(vocab: Path | None, tokenizer: Path | None) -> Vocabulary | None:

@@ -136,7 +136,7 @@ class NgramLM(LanguageModel):
         from modlm.model.ngram_training import check_estimation, counts_of
         from modlm.text.options import TextOptions
 
-        check_estimation(order, smoothing=smoothing, discounts=discounts, extra=extra, prune=prune)
+        check_estimation(order, smoothing=smoothing, discounts=discounts, prune=prune)
         reading = TextOptions(
             vocabulary=vocabulary, max_words=max_words, min_count=min_count, encoding_errors=encoding_errors,
             workers=workers,

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from modlm.blocks import CONSTANT_BLOCKS
 from modlm.config import choose
 from modlm.counts import MAX_ORDER, CountOptions, Counts, import_counts, merge, open_counts, tally_text
 from modlm.counts.spark.store import has_scheme
 from modlm.errors import ConfigError
 from modlm.formats.kinds import kind_of
 from modlm.model.folder import load
-from modlm.model.ngram_lm import NgramLM
+from modlm.model.mixture import Mixture
+from modlm.model.ngram_lm import DEFAULT_SMOOTHING, NgramLM, heuristic_mixture
 from modlm.model.pruning import check_thresholds
-from modlm.smoothing import SMOOTHERS
+from modlm.smoothing import SMOOTHERS, estimate
 from modlm.smoothing.smoother import given_discounts
 from modlm.text.corpus import Corpus
 from modlm.text.options import TextOptions
@@ -98,18 +98,23 @@ def counts_at(path: str | os.PathLike[str]) -> Counts:
 
 
 def check_estimation(
-    order: int | None,
-    *,
-    smoothing: str,
-    discounts: Sequence[Sequence[float]] | None,
-    extra: Sequence[str],
-    prune: Sequence[int],
+    order: int | None, *, smoothing: str, discounts: Sequence[Sequence[float]] | None, prune: Sequence[int]
 ) -> None:
     """Refuse before counting what would be refused after it; without an order, as far as that can be known."""
     choose(SMOOTHERS, smoothing, what="smoothing")
-    for name in extra:
-        choose(CONSTANT_BLOCKS, name, what="constant column")
     if prune:
         check_thresholds(prune, order or MAX_ORDER)
     if discounts:
         given_discounts(discounts, order or len(discounts))
+
+
+def mixture_from_counts(
+    counts: Counts,
+    *,
+    smoothing: str = DEFAULT_SMOOTHING,
+    discounts: Sequence[Sequence[float]] | None = None,
+    extra: Sequence[str] = ("uniform",),
+) -> Mixture:
+    """The orders of counts as columns under heuristic weights: the form of skip n-grams, which cannot be compiled."""
+    smoother = choose(SMOOTHERS, smoothing, what="smoothing")()
+    return heuristic_mixture(estimate(smoother, counts, discounts=discounts), extra=extra)
