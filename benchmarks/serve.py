@@ -156,8 +156,10 @@ async def load(process: int, host: str, port: int, lines: Sequence[str], asked: 
     reader, writer = await asyncio.open_connection(host, port)
     _, metrics = await ask(reader, writer, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
     writer.close()
-    counts = dict(re.findall(r'^(\w+)\{model="bench"\} (\d+)$', metrics.decode(), re.MULTILINE))
-    out.requests_in_a_batch = int(counts["modlm_batched_requests_total"]) / max(1, int(counts["modlm_batches_total"]))
+    counts = dict(re.findall(r'^(\w+)\{model="bench"\} (\S+)$', metrics.decode(), re.MULTILINE))
+    out.requests_in_a_batch = float(counts["modlm_batched_requests_total"]) / max(
+        1.0, float(counts["modlm_batches_total"])
+    )
     return out
 
 

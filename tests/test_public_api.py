@@ -13,8 +13,9 @@ import pytest
 import modlm
 
 PUBLIC = [
-    "Corpus", "Counts", "LanguageModel", "Mixture", "ModlmError", "NgramLM", "Sampling", "Vocabulary", "__version__",
-    "load", "save",
+    "Corpus", "Counts", "Delta", "FeedForward", "FunctionBlock", "Gru", "LanguageModel", "Lstm", "Mixture", "Model",
+    "ModlmError", "Ngram", "NgramLM", "Rnn", "Sampling", "Uniform", "Unknown", "Vocabulary", "__version__", "load",
+    "register", "save", "train",
 ]  # fmt: skip
 SLOW = ["matplotlib", "numba", "rich", "torch", "typer"]
 

@@ -75,7 +75,7 @@ def test_whole_distributions_agree_too(smoothing: str) -> None:
 def test_several_threads_and_pieces_compile_the_same_model(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = counts_of(TRAINING, order=4)
     one = NgramLM.from_counts(counts, workers=1).compiled
-    monkeypatch.setattr("modlm.model.compiled.CHUNK", 7)
+    monkeypatch.setattr("modlm.model.ngram.compiled.CHUNK", 7)
     three = NgramLM.from_counts(counts, workers=3).compiled
     assert np.array_equal(one.probs, three.probs)
     assert np.array_equal(one.backoffs, three.backoffs)

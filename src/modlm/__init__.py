@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 from modlm.errors import ModlmError
 
 if TYPE_CHECKING:
+    from modlm.blocks.function import FunctionBlock as FunctionBlock
     from modlm.counts.counts import Counts as Counts
+    from modlm.families import register as register
     from modlm.model.folder import load as load
     from modlm.model.folder import save as save
     from modlm.model.language_model import LanguageModel as LanguageModel
@@ -27,19 +29,41 @@ if TYPE_CHECKING:
     from modlm.model.sampling import Sampling as Sampling
     from modlm.text.corpus import Corpus as Corpus
     from modlm.text.vocabulary import Vocabulary as Vocabulary
+    from modlm.training.from_python import Delta as Delta
+    from modlm.training.from_python import FeedForward as FeedForward
+    from modlm.training.from_python import Gru as Gru
+    from modlm.training.from_python import Lstm as Lstm
+    from modlm.training.from_python import Model as Model
+    from modlm.training.from_python import Ngram as Ngram
+    from modlm.training.from_python import Rnn as Rnn
+    from modlm.training.from_python import Uniform as Uniform
+    from modlm.training.from_python import Unknown as Unknown
+    from modlm.training.from_python import train as train
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Corpus": "modlm.text.corpus",
     "Counts": "modlm.counts.counts",
+    "Delta": "modlm.training.from_python",
+    "FeedForward": "modlm.training.from_python",
+    "FunctionBlock": "modlm.blocks.function",
+    "Gru": "modlm.training.from_python",
     "LanguageModel": "modlm.model.language_model",
+    "Lstm": "modlm.training.from_python",
     "Mixture": "modlm.model.mixture",
+    "Model": "modlm.training.from_python",
+    "Ngram": "modlm.training.from_python",
     "NgramLM": "modlm.model.ngram_lm",
+    "Rnn": "modlm.training.from_python",
     "Sampling": "modlm.model.sampling",
+    "Uniform": "modlm.training.from_python",
+    "Unknown": "modlm.training.from_python",
     "Vocabulary": "modlm.text.vocabulary",
     "load": "modlm.model.folder",
+    "register": "modlm.families",
     "save": "modlm.model.folder",
+    "train": "modlm.training.from_python",
 }
 
 __all__ = ["ModlmError", "__version__", *_HOMES]

@@ -18,8 +18,11 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import ModuleType
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class ModlmError(Exception):
@@ -86,3 +89,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """', did you mean X?' for the known name closest to a wrong one, or nothing."""
     close = difflib.get_close_matches(name[:100], list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def choose(table: Mapping[str, T], name: str, *, what: str) -> T:
+    """The entry of a table of members, or an error that lists the names there are."""
+    if name in table:
+        return table[name]
+    raise ConfigError(f"There is no {what} {name!r}.{nearest(name, table)} Known: {', '.join(table)}.")

@@ -112,6 +112,7 @@ BLOCKS = Family(
         "unknown": "blocks.constant:UnknownBlock",
         "delta": "blocks.delta:DeltaBlock",
         "model": "blocks.model:ModelBlock",
+        "function": "blocks.function:FunctionBlock",
         "causal-lm": "integrations.hugging_face.lm_block:CausalLmBlock",
     },
 )

@@ -79,7 +79,7 @@ def test_a_tokenizer_and_limits_on_words_exclude_each_other(
 ) -> None:
     flags = ["-o", tmp_path / "model", "--tokenizer", subwords.tokenizer, "--max-words", 5]
     outcome = modlm("ngram", files.train, *flags)
-    assert outcome.code == 1 and "--tokenizer brings its own tokens" in outcome.err
+    assert outcome.code == 1 and "--vocab and --tokenizer say what to know" in outcome.err
     pytest.importorskip("torch")
     outcome = modlm("train", "--text", files.train, "--valid", files.valid, *flags)
     assert outcome.code == 1 and "vocabulary.tokenizer brings its own tokens" in outcome.err

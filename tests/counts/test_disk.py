@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.counts.same_counts import assert_same_arrays
 
-from modlm.counts import ENGINES, CountOptions, count_text
+from modlm.counts import CountOptions, count_text
 from modlm.counts.disk import count as count_on_disk
 from modlm.counts.disk_runs import RowsUK
 from modlm.counts.disk_trie import TrieWriter
@@ -82,7 +82,7 @@ def test_a_memory_limit_chooses_the_disk_engine(monkeypatch: pytest.MonkeyPatch)
         asked.append(options.memory)
         return None
 
-    monkeypatch.setitem(ENGINES, "disk", spy)  # type: ignore[arg-type]
+    monkeypatch.setattr("modlm.counts.disk.count", spy)
     count_text(["a"], memory="1.5GB")
     assert asked == [3 << 29]
 

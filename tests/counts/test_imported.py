@@ -105,6 +105,15 @@ def test_every_family_makes_proper_distributions_of_cut_off_counts(family: str, 
     np.testing.assert_allclose(model.compiled.distributions(states).sum(axis=1), 1, atol=1e-12)
 
 
+@pytest.mark.parametrize("family", SMOOTHERS)
+def test_an_ngram_that_only_longer_ones_tell_of_has_its_share(family: str, tmp_path: Path) -> None:
+    """Nobody counted "b c", but "a b c" and "c b c" say that it continues two words."""
+    path = written(tmp_path / "c", "a|5", "b|4", "c|6", "a b|3", "c b|2", "a c|1", "a b c|2", "c b c|2")
+    model = NgramLM.from_counts(import_counts(path), smoothing=family, dtype=np.float64)
+    states = np.arange(model.compiled.contexts, dtype=np.int64)
+    np.testing.assert_allclose(model.compiled.distributions(states).sum(axis=1), 1, atol=1e-12)
+
+
 @given(
     st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple), min_size=1, max_size=12, unique=True),
     st.integers(1, 60),

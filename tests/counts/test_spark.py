@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import inspect
 import lzma
 import random
 import socket
@@ -315,3 +316,13 @@ def test_the_master_comes_from_the_option_then_from_the_environment(monkeypatch:
     monkeypatch.setenv("MODLM_MASTER", "spark://there:7077")
     assert Cluster().url == "spark://there:7077"
     assert Cluster(master="local[4]").url == "local[4]"
+
+
+def test_pyspark_has_the_private_parts_that_starting_java_touches() -> None:
+    """Seen with pyspark 4.3.0: a context takes a gateway that was launched before, and keeps it as `_gateway`."""
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    assert list(inspect.signature(launch_gateway).parameters) == ["conf", "popen_kwargs"]
+    assert "gateway" in inspect.signature(SparkContext._ensure_initialized).parameters
+    assert hasattr(SparkContext, "_gateway")

@@ -47,7 +47,7 @@ def test_word_changes_add_up_to_the_whole_difference(models: list[NgramLM]) -> N
     found = compare_models(models, TEST, rng=np.random.default_rng(1), draws=0)
     gained, lost = found.changes(1, most=100)
     bits = sum(change.bits for change in (*gained, *lost))
-    assert bits == pytest.approx((found.scores[1].mean - found.scores[0].mean) / math.log(2) * len(found.word_of))
+    assert bits == pytest.approx((found.scores[0].bits - found.scores[1].bits) * len(found.word_of))
     assert all(change.bits > 0 for change in gained) and all(change.bits < 0 for change in lost)
     assert "zork" in {change.word for change in (*gained, *lost)}  # the text's own word, though no model knows it
 

@@ -12,6 +12,7 @@ from tests.formats.arpa_samples import VALID, edited
 
 from modlm.errors import InputError
 from modlm.formats import read_arpa
+from modlm.model.ngram.arpa import from_arpa
 
 PACKED = gzip.compress(VALID.encode() * 500)
 
@@ -113,7 +114,7 @@ def test_a_broken_file_gets_one_clear_message(tmp_path: Path, kind: str) -> None
     path = tmp_path / "broken.arpa"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(InputError) as caught:
-        read_arpa(path)
+        from_arpa(read_arpa(path))
     message = str(caught.value)
     assert message.startswith(f"{path}, line {line}: " if line else f"{path}: "), message
     assert all(part in message for part in parts), message

@@ -12,17 +12,16 @@ import numpy as np
 import pytest
 from tests.formats.arpa_samples import VALID, edited
 
-from modlm.errors import InputError
 from modlm.formats import ArpaTables, read_arpa
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 START = 4  # <unk>, </s>, a, b, and then <s>
 
 
-def read(folder: Path, text: str | bytes, *, check: bool = True) -> ArpaTables:
+def read(folder: Path, text: str | bytes) -> ArpaTables:
     path = folder / "model.arpa"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return read_arpa(path, check=check)
+    return read_arpa(path)
 
 
 def assert_same(one: ArpaTables, other: ArpaTables) -> None:
@@ -175,10 +174,3 @@ def test_a_file_of_lmplz_reads_as_python_would_read_it(path: Path) -> None:
         names = [tables.vocabulary.word(word) for word in rows.ngrams.ravel().tolist()]
         assert names == [word for row in fields for word in row[1].split(" ")]
         assert rows.ngrams.shape == (len(fields), order)
-
-
-def test_without_checks_repeated_rows_pass(tmp_path: Path) -> None:
-    text = edited(("3=2", "3=3"), ("-0.1\ta b </s>", "-0.1\ta b </s>\n-0.2\ta b </s>"))
-    assert len(read(tmp_path, text, check=False).orders[2]) == 3
-    with pytest.raises(InputError, match="twice"):
-        read(tmp_path, text)

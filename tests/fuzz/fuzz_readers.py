@@ -32,6 +32,7 @@ from tests.formats.nbest_samples import JSON_LINES, JSON_VARIANTS, KALDI_COLUMN,
 from modlm.errors import ModlmError
 from modlm.formats import read_arpa, read_counts
 from modlm.formats.nbest import read_nbest
+from modlm.model.ngram.arpa import from_arpa
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.config import RunConfig
 from modlm.training.config_file import read_config, to_toml
@@ -39,7 +40,7 @@ from modlm.training.config_file import read_config, to_toml
 COUNTS = "the\t900\nof\t400\n<S>\t70\n</S>\t70\n<UNK>\t3\nthe of\t12\n<S> the\t9\nof the <UNK>\t2\na b c d\t1\nthe\t5\n"
 WORDS = "<unk>\n</s>\nthe\nof\nüber\n日本\na_b\nc-d\n0.5\n"
 READERS: dict[str, tuple[Callable[[Path], object], bytes]] = {
-    "arpa": (read_arpa, VALID.encode()),
+    "arpa": (lambda path: from_arpa(read_arpa(path)), VALID.encode()),
     "counts": (read_counts, COUNTS.encode()),
     "nbest-jsonl": (partial(read_nbest, form="jsonl"), JSON_LINES.encode()),
     "nbest-flat": (read_nbest, JSON_VARIANTS["a line for each hypothesis"].encode()),

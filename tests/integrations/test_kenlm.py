@@ -12,8 +12,8 @@ from modlm import Corpus, NgramLM, Vocabulary
 from modlm.blocks.block import NOTHING
 from modlm.errors import InputError, MissingPackageError
 from modlm.integrations.kenlm import KenlmModel
-from modlm.model.arpa import to_arpa
 from modlm.model.interpolation import interpolate
+from modlm.model.ngram.arpa import to_arpa
 
 pytest.importorskip("kenlm", reason="kenlm is not installed (extra: peers)")
 

@@ -55,7 +55,7 @@ def test_beams_score_logits_plus_weighted_log_probability(pyctcdecode: Any, afte
 
 def test_scores_are_those_of_its_own_class_over_kenlm(pyctcdecode: Any, tmp_path: Path) -> None:
     kenlm = pytest.importorskip("kenlm", reason="kenlm is not installed")
-    from modlm.model.arpa import to_arpa
+    from modlm.model.ngram.arpa import to_arpa
 
     to_arpa(MODEL.compiled, MODEL.vocabulary, tmp_path / "model.arpa")
     words = [word for word in MODEL.vocabulary.words if not word.startswith("<")]

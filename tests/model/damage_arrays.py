@@ -23,8 +23,8 @@ import numpy as np
 import modlm
 from modlm.counts import export_counts, merge
 from modlm.errors import ModlmError
-from modlm.model.arpa import to_arpa
 from modlm.model.language_model import LanguageModel
+from modlm.model.ngram.arpa import to_arpa
 from modlm.model.ngram_lm import NgramLM
 
 SENTENCE = "a b c a z b b a"

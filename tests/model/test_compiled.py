@@ -101,8 +101,8 @@ def test_cutting_a_text_for_threads_and_lanes_changes_nothing(
     model = model_of(TEXT, order=4)
     ids = flat_ids(model, SENTENCES * 5)
     expected = model.word_probs(ids)
-    monkeypatch.setattr("modlm.model.compiled.PART", 1)
-    monkeypatch.setattr("modlm.model.compiled.LANES", lanes)
+    monkeypatch.setattr("modlm.model.ngram.compiled.PART", 1)
+    monkeypatch.setattr("modlm.model.ngram.compiled.LANES", lanes)
     assert np.array_equal(model.compiled.score(ids, workers=threads), expected)
 
 

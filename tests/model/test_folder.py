@@ -18,9 +18,9 @@ from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError, ModelFolderError, ModlmError, OutputError
 from modlm.families import MODELS
 from modlm.mixers import MIXERS, StaticMixer
-from modlm.model.compiled import leaf_type, node_type
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
+from modlm.model.ngram.compiled import leaf_type, node_type
 from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.store.npy import dtype_name

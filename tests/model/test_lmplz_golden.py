@@ -15,9 +15,9 @@ from modlm.arrays import Ids
 from modlm.counts.counts import Counts
 from modlm.counts.memory import build
 from modlm.formats.arpa import ArpaTables, read_arpa
-from modlm.model.arpa import to_arpa
-from modlm.model.compiled import Compiled, compile_estimates
-from modlm.model.pruning import check_thresholds, prune_by_count
+from modlm.model.ngram.arpa import to_arpa
+from modlm.model.ngram.compiled import Compiled, compile_estimates
+from modlm.model.ngram.pruning import check_thresholds, prune_by_count
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary

@@ -12,21 +12,18 @@ import numpy as np
 import pytest
 
 from modlm.arrays import Bools
-from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, ModelFolderError
-from modlm.model.arpa import to_arpa
-from modlm.model.compiled import Compiled, Unpacked, compile_estimates
-from modlm.model.ngram_lm import NgramLM
-from modlm.model.pruning import (
-    PruningReport,
+from modlm.model.ngram.arpa import to_arpa
+from modlm.model.ngram.compiled import Compiled, compile_estimates
+from modlm.model.ngram.pruning import (
     check_thresholds,
     keep_nodes,
     prune_by_count,
     prune_by_entropy,
-    restore_backoffs,
-    size_on_disk,
+    with_new_backoffs,
     worth_keeping,
 )
+from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import SMOOTHERS, estimate
 from oracle import Oracle
 from small_texts import EDGES, counts_of, flat_ids, model_of
@@ -256,26 +253,25 @@ def test_the_last_threshold_holds_for_the_longer_orders() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_links_that_a_damaged_file_made_wild_neither_crash_nor_hang(seed: int) -> None:
-    compiled = model_of(TEXT, order=4).compiled.unpacked()
-    trie, rng = compiled.trie, np.random.default_rng(seed)
-    wild = rng.random(len(trie)) < 0.3
-    suffix = np.where(wild, rng.integers(0, 2**32, len(trie), np.uint32), trie.suffix)
-    first = trie.first.copy()
-    first[-20:] = rng.integers(0, 2**32, 20, np.uint32)
-    damaged = Unpacked(Trie(trie.words, first, suffix, trie.levels), compiled.probs, compiled.backoffs, compiled.start)
-    keep = worth_keeping(damaged, 1e-3)
-    restore_backoffs(damaged)
-    assert len(keep) == len(trie)
+    compiled, rng = model_of(TEXT, order=4).compiled, np.random.default_rng(seed)
+    nodes, leaves = np.array(compiled.nodes), np.array(compiled.leaves)
+    for records in (nodes, leaves):
+        wild = rng.random(len(records)) < 0.3
+        records["suffix"][wild] = rng.integers(0, 2**32, np.count_nonzero(wild), np.uint32)
+    nodes["first"][-20:] = rng.integers(0, 2**32, 20, np.uint32)
+    damaged = Compiled(compiled.words, nodes, leaves, compiled.levels, compiled.start)
+    assert len(worth_keeping(damaged, 1e-3)) == len(compiled.words)
+    assert len(with_new_backoffs(damaged).nodes) == len(nodes)
 
 
-def mask_of(compiled: Unpacked, wanted: Callable[[Gram], bool]) -> Bools:
+def mask_of(compiled: Compiled, wanted: Callable[[Gram], bool]) -> Bools:
     """The root, all unigrams, and the longer n-grams that are wanted."""
     grams = [tuple(gram) for n in range(2, compiled.trie.order + 1) for gram in compiled.trie.ngrams(n).tolist()]
     return np.array([True] * compiled.trie.levels[2] + [wanted(gram) for gram in grams])
 
 
 def test_suffixes_lead_to_the_longest_ngram_that_is_left() -> None:
-    compiled = model_of(["a b c d", "b c d"], order=4).compiled.unpacked()
+    compiled = model_of(["a b c d", "b c d"], order=4).compiled
     start = compiled.vocab_size
     smaller = keep_nodes(compiled, mask_of(compiled, lambda gram: gram[0] == start or len(gram) == 2)).trie
     for order in (3, 4):  # <s> a b, <s> a b c and so on: their suffixes of 2 words are there, those of 3 are not
@@ -286,27 +282,17 @@ def test_suffixes_lead_to_the_longest_ngram_that_is_left() -> None:
 
 
 def test_a_kept_ngram_without_its_context_is_our_own_mistake() -> None:
-    compiled = model_of(TEXT, order=3).compiled.unpacked()
+    compiled = model_of(TEXT, order=3).compiled
     with pytest.raises(AssertionError, match="context"):
         keep_nodes(compiled, mask_of(compiled, lambda gram: len(gram) == 3))
 
 
 def test_keeping_everything_changes_nothing() -> None:
-    compiled = model_of(TEXT, order=4).compiled.unpacked()
+    compiled = model_of(TEXT, order=4).compiled
     same = keep_nodes(compiled, np.ones(len(compiled.trie), bool))
     assert (same.trie.levels, same.start) == (compiled.trie.levels, compiled.start)
     for one, other in zip(same.arrays, compiled.arrays, strict=True):
         assert np.array_equal(one, other)
-
-
-def test_the_report_counts_ngrams_and_bytes() -> None:
-    before = model_of(TEXT, order=3).compiled
-    after = prune_by_entropy(before, 1e-3)
-    report = PruningReport.between(before, after)
-    assert report.ngrams_before == tuple(before.trie.size(order) for order in (1, 2, 3))
-    assert report.removed == len(before.trie) - len(after.trie)
-    assert report.bytes_after == size_on_disk(after) < report.bytes_before
-    assert f"2-grams {before.trie.size(2):,} → {after.trie.size(2):,}" in str(report)
 
 
 @pytest.mark.parametrize(("field", "value"), [("first", 0), ("first", 2**32 - 1), ("suffix", 2**32 - 1)])

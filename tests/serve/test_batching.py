@@ -15,9 +15,9 @@ pytest.importorskip("httpx2", reason="httpx2, which asks the server, is not inst
 
 from modlm.errors import InputError, ModlmError
 from modlm.model.ngram_lm import NgramLM
+from modlm.model.scored_text import ScoredText
 from modlm.serve import batching
 from modlm.serve.batching import Batcher
-from modlm.serve.scoring import ScoredSentences
 from serve.small_models import TEXT
 from small_texts import model_of
 
@@ -43,8 +43,8 @@ def executor() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def total(scored: ScoredSentences) -> float:
-    return sum(scored.sums)
+def total(scored: ScoredText) -> float:
+    return scored.log_likelihood
 
 
 def test_what_arrives_while_the_model_works_is_the_next_batch(executor: ThreadPoolExecutor) -> None:
@@ -84,7 +84,7 @@ def test_a_batch_takes_no_more_than_so_many_words(
 def test_a_request_that_fails_does_not_fail_its_neighbours(executor: ThreadPoolExecutor) -> None:
     model = Gated()
 
-    def refuse(scored: ScoredSentences) -> float:
+    def refuse(scored: ScoredText) -> float:
         raise ModlmError("not this one")
 
     async def run() -> list[float | BaseException]:

@@ -8,6 +8,8 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,9 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 pytest.importorskip("httpx2", reason="httpx2, which asks the server, is not installed")
 
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from modlm.serve.connections import GuardedConnection
 from modlm.serve.limits import Limits
 from modlm.serve.running import OTHER_FILES, WAITING, with_files_for
 from serve.test_process import LONG, model, post, server
@@ -54,6 +59,22 @@ def one_answer(found: socket.socket) -> bytes:
         if len(body) >= length:
             break
     return data
+
+
+def test_uvicorn_is_a_version_whose_protocol_the_guards_were_seen_with() -> None:
+    """Seen with 0.54: what is overridden, and what is read, of a class that uvicorn does not promise to keep."""
+    assert (0, 30) <= tuple(map(int, version("uvicorn").split(".")[:2])) < (0, 55)
+    overridden = {
+        "send_400_response": "msg", "connection_made": "transport", "connection_lost": "exc", "data_received": "data",
+        "on_headers_complete": "", "on_message_complete": "", "on_response_complete": "", "pause_writing": "",
+        "timeout_keep_alive_handler": "", "resume_writing": "",
+    }  # fmt: skip
+    for name, parameter in overridden.items():
+        own, given = getattr(GuardedConnection, name), getattr(HttpToolsProtocol, name)
+        assert list(signature(own).parameters) == list(signature(given).parameters)
+        assert list(signature(given).parameters)[1:] == ([parameter] if parameter else [])
+    read = {"loop", "transport", "flow", "connections", "pipeline", "cycle"}
+    assert read <= set(HttpToolsProtocol.__init__.__code__.co_names)
 
 
 def test_a_connection_that_says_nothing_is_closed(address: str) -> None:

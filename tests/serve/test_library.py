@@ -14,8 +14,8 @@ pytest.importorskip("httpx2", reason="httpx2, which asks the server, is not inst
 from fastapi.testclient import TestClient
 
 from modlm.errors import ConfigError, InputError, ModelFolderError
-from modlm.model.arpa import to_arpa
 from modlm.model.language_model import LanguageModel
+from modlm.model.ngram.arpa import to_arpa
 from modlm.serve.answers import HealthAnswer, ModelsAnswer, RunAnswer, RunsAnswer
 from modlm.serve.library import Library, name_of, named_paths, open_library
 from modlm.serve.runs import Run

@@ -10,6 +10,7 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
 pytest.importorskip("httpx2", reason="httpx2, which asks the server, is not installed")
 
 from fastapi.testclient import TestClient
+from prometheus_client.parser import text_string_to_metric_families
 
 from modlm.serve import answers, pages
 from modlm.serve.app import EXAMPLES, make_app
@@ -139,11 +140,15 @@ def test_the_counters_are_in_prometheus_text_format() -> None:
     metrics.answered('/odd"\\\n', 200, 0.004)
     metrics.answered('/odd"\\\n', 200, 99.0)
     metrics.scored("m", 2, 3, 4)
-    comment = re.compile(r"# (HELP|TYPE) [a-z_]+ .+")
-    sample = re.compile(r'[a-z_]+(\{[a-z]+="([^"\\\n]|\\["\\n])*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+')
-    for line in metrics.text().splitlines():
-        assert comment.fullmatch(line) or sample.fullmatch(line), line
-    buckets = [line for line in metrics.text().splitlines() if line.startswith("modlm_request_seconds_bucket")]
-    counts = [int(line.rsplit(" ", 1)[1]) for line in buckets]
-    assert counts == sorted(counts) and counts[-1] == 2 and 'le="+Inf"' in buckets[-1]
+    found = {family.name: family for family in text_string_to_metric_families(metrics.text().decode())}
+    assert {
+        "modlm_requests", "modlm_request_seconds", "modlm_batches", "modlm_batched_requests", "modlm_sentences",
+        "modlm_words", "modlm_generated_words", "modlm_requests_in_flight", "process_start_time_seconds",
+        "process_resident_memory_bytes",
+    } <= set(found)  # fmt: skip
+    assert found["modlm_words"].samples[0].labels == {"model": "m"}
+    buckets = [one for one in found["modlm_request_seconds"].samples if one.name.endswith("_bucket")]
+    counts = [one.value for one in buckets]
+    assert counts == sorted(counts) and counts[-1] == 2
+    assert buckets[-1].labels == {"route": '/odd"\\\n', "le": "+Inf"}
     assert counts[1] == 0 and counts[2] == 1  # 4 ms is above 2.5 and below 5

@@ -16,9 +16,9 @@ from modlm.counts import export_counts
 from modlm.counts.counting import count_text
 from modlm.errors import ConfigError
 from modlm.mixers import StaticMixer
-from modlm.model.arpa import to_arpa
 from modlm.model.folder import save
 from modlm.model.mixture import Mixture
+from modlm.model.ngram.arpa import to_arpa
 from modlm.model.ngram_lm import NgramLM, heuristic_mixture
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text import Corpus

@@ -17,7 +17,7 @@ from modlm.cli.options import (
     Threads,
     TokenizerOption,
     VocabOption,
-    given_vocabulary,
+    chosen_vocabulary,
     option,
     several,
 )
@@ -122,16 +122,10 @@ def count(
         order=None if places else order, edge=edge, positions=places or None, engine=engine, memory=memory,
         temporary=temporary, master=master, conf=dict(setting.split("=", 1) for setting in conf or []),
     )  # fmt: skip
-    if (vocab or tokenizer) and (max_words is not None or min_count > 1):
-        raise ConfigError(
-            "--vocab and --tokenizer say what to know. Leave out --max-words and --min-count, which choose words."
-        )
-    if vocab and tokenizer:
-        raise ConfigError("--tokenizer brings its own tokens. Leave out --vocab.")
     begun = time.perf_counter()
     reading = TextOptions(
-        vocabulary=given_vocabulary(vocab, tokenizer), max_words=max_words, min_count=min_count,
-        encoding_errors=encoding_errors,
+        vocabulary=chosen_vocabulary(vocab, tokenizer, limited=max_words is not None or min_count > 1),
+        max_words=max_words, min_count=min_count, encoding_errors=encoding_errors,
     )  # fmt: skip
     remote = engine == "spark" and tokenizer is None
     tally = spark_tally(texts, counting, reading) if remote else tally_text(list(map(Path, texts)), counting, reading)

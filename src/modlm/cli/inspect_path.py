@@ -93,9 +93,9 @@ def describe_text(path: Path, verify: Verify) -> About:
 
 def describe_arpa(path: Path, verify: Verify) -> About:
     """An ARPA file: what its header announces, or with `verify` what is in it."""
-    from modlm.formats.arpa_header import read_announced
+    from modlm.formats.arpa.header import read_announced
     from modlm.formats.lines import open_lines
-    from modlm.model.arpa import normalisation_error, read_model
+    from modlm.model.ngram.arpa import normalisation_error, read_model
 
     checked: About = {}
     if verify == "full":

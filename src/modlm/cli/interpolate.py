@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import Force, Json, Threads, given_vocabulary, option, several
+from modlm.cli.options import Force, Json, Threads, chosen_vocabulary, option, several
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import bar, describe_perplexity, number, print_json, print_table, size
 from modlm.files import folder_bytes
@@ -59,7 +59,7 @@ def interpolate(
     loaded: dict[str, Any] = {}
     for path in models:
         loaded[block_name(path.resolve().name.removesuffix(".gz").removesuffix(".arpa"), loaded)] = load(path)
-    result = tuned(loaded, tune, over=over, extra=names, vocabulary=given_vocabulary(vocab, None))
+    result = tuned(loaded, tune, over=over, extra=names, vocabulary=chosen_vocabulary(vocab, None, limited=False))
     report: dict[str, Any] = {
         "over": over,
         "weights": result.weights,

@@ -19,13 +19,13 @@ from modlm.cli.options import (
     Threads,
     TokenizerOption,
     VocabOption,
-    given_vocabulary,
+    chosen_vocabulary,
     option,
     several,
 )
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import describe_perplexity, notes_in_summary, print_json, print_orders, size
-from modlm.errors import ConfigError
+from modlm.errors import ConfigError, choose
 from modlm.files import folder_bytes
 
 if TYPE_CHECKING:
@@ -114,7 +114,6 @@ def ngram(
     modlm ngram train.txt -o model --tokenizer tokenizer.json
     """  # fmt: skip
     from modlm.blocks import CONSTANT_BLOCKS
-    from modlm.config import choose
     from modlm.counts import CountOptions, save_counts
     from modlm.model.folder import card_of, save, save_arpa
     from modlm.model.ngram_lm import NgramLM
@@ -134,14 +133,10 @@ def ngram(
     CountOptions.asked(edge=edge or "once", memory=memory)
     if places and (thresholds or prune_entropy):
         raise ConfigError("Skip n-grams (--positions) are saved as a mixture, which cannot be pruned.")
-    if tokenizer and (vocab or max_words is not None or min_count > 1):
-        raise ConfigError(
-            "--tokenizer brings its own tokens. Leave out --vocab, --max-words and --min-count, which choose words."
-        )
     begun = time.perf_counter()
     reading = TextOptions(
-        vocabulary=given_vocabulary(vocab, tokenizer), max_words=max_words, min_count=min_count,
-        encoding_errors=encoding_errors,
+        vocabulary=chosen_vocabulary(vocab, tokenizer, limited=max_words is not None or min_count > 1),
+        max_words=max_words, min_count=min_count, encoding_errors=encoding_errors,
     )  # fmt: skip
     found = counts_of(inputs, reading, order=order, edge=edge, positions=places, engine=engine, memory=memory)
     if counts is not None:

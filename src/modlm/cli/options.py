@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from modlm.errors import ConfigError
+
 if TYPE_CHECKING:
     from modlm.text.vocabulary import Vocabulary
 
@@ -67,11 +69,17 @@ def several(text: str, kind: Callable[[str], T], *, option: str, example: str) -
         ) from None
 
 
-def given_vocabulary(vocab: Path | None, tokenizer: Path | None) -> Vocabulary | None:
-    """The words of --vocab or the tokens of --tokenizer, if either was given."""
+def chosen_vocabulary(vocab: Path | None, tokenizer: Path | None, *, limited: bool) -> Vocabulary | None:
+    """The words of --vocab or the tokens of --tokenizer, which leave --max-words and --min-count nothing to choose."""
     from modlm.text.tokens import TokenVocabulary
     from modlm.text.vocabulary import Vocabulary
 
+    if (vocab or tokenizer) and limited:
+        raise ConfigError(
+            "--vocab and --tokenizer say what to know. Leave out --max-words and --min-count, which choose words."
+        )
     if tokenizer is not None:
+        if vocab:
+            raise ConfigError("--tokenizer brings its own tokens. Leave out --vocab.")
         return TokenVocabulary.from_tokenizer(tokenizer)
-    return Vocabulary.from_file(vocab) if vocab is not None else None
+    return Vocabulary.from_file(vocab) if vocab else None

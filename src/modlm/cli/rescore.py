@@ -15,8 +15,7 @@ from modlm.cli.printing import percent, print_json, print_table
 from modlm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from modlm.evaluation.measured import Measured
-    from modlm.evaluation.rescored_lists import Prepared
+    from modlm.evaluation.rescored_lists import Measured, Prepared
 
 SCORES = {"log": "logarithms", "probability": "probabilities", "cost": "costs", "none": "not looked at"}
 
@@ -176,7 +175,7 @@ def _print_lists(report: dict[str, Any], main: Prepared, measured: dict[str, Mea
 
 def _print_measured(found: dict[str, Measured]) -> None:
     from modlm.evaluation.error_rate import UNITS
-    from modlm.evaluation.measured import systems_that_differ
+    from modlm.evaluation.rescored_lists import systems_that_differ
 
     systems = systems_that_differ(list(found.values()))
     for name, part in found.items():

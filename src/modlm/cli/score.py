@@ -18,7 +18,6 @@ from modlm.errors import InputError
 if TYPE_CHECKING:
     from modlm.arrays import Ids
     from modlm.model.language_model import LanguageModel
-    from modlm.text.corpus import Corpus
 
 
 def score(
@@ -59,37 +58,20 @@ def scored(
     lm: LanguageModel, text: Path, *, with_words: bool, encoding_errors: str = "strict"
 ) -> Iterator[dict[str, Any]]:
     """A record for each sentence, in order; a few thousand sentences are in memory at a time."""
-    import math
+    from modlm.model.scored_text import names_of, predictions_of
 
-    from modlm.text.vocabulary import UNKNOWN, split_words
-
-    of_words = lm.vocabulary.units == "words"
-    read = deque[tuple[list[str], "Corpus"]]()  # at most the batch that is being scored
-    for _, log_probs in lm.along(_texts(lm, text, encoding_errors, read)):
-        lines, corpus = read.popleft()
-        starts = corpus.starts.tolist()
-        for sentence, begin, end in zip(lines, starts[:-1], starts[1:], strict=True):
-            own, ids = log_probs[begin + 1 : end], corpus.ids[begin + 1 : end]
-            total = float(own.sum())
-            mean = -total / len(own)
-            record: dict[str, Any] = {
-                "sentence": sentence,
-                "log_prob": total,
-                "perplexity": math.exp(mean) if mean < 700 else math.inf,
-                "words": len(own) - 1,
-                "unknown": int((ids == UNKNOWN).sum()),
-            }
-            if with_words:
-                names = [*split_words(sentence), "</s>"] if of_words else lm.vocabulary.decode(ids)
-                record["scores"] = [
-                    {"word": name, "log_prob": value, "known": word != UNKNOWN}
-                    for name, value, word in zip(names, own.tolist(), ids.tolist(), strict=True)
-                ]
-            yield record
+    read = deque[list[str]]()  # at most the batch that is being scored
+    for ids, log_probs in lm.along(_texts(lm, text, encoding_errors, read)):
+        sentences = read.popleft()
+        records = predictions_of(lm, ids, log_probs).sentence_records(
+            names_of(lm.vocabulary, sentences) if with_words else None
+        )
+        for sentence, record in zip(sentences, records, strict=True):
+            yield {"sentence": sentence, **record}
 
 
-def _texts(lm: LanguageModel, text: Path, encoding_errors: str, read: deque[tuple[list[str], Corpus]]) -> Iterator[Ids]:
-    """The text as ids, batch by batch; each batch is also put into `read`."""
+def _texts(lm: LanguageModel, text: Path, encoding_errors: str, read: deque[list[str]]) -> Iterator[Ids]:
+    """The text as ids, batch by batch; the lines of each batch are also put into `read`."""
     from modlm.text.corpus import Corpus
 
     for first, lines in batches_of_lines(text, encoding_errors=encoding_errors):
@@ -98,7 +80,7 @@ def _texts(lm: LanguageModel, text: Path, encoding_errors: str, read: deque[tupl
         except InputError as error:  # its line counts from the start of the batch
             message = str(error).partition(": ")[2]
             raise InputError(message, path=text, line=first + error.line - 1) from None
-        read.append((lines, corpus))
+        read.append(lines)
         yield corpus.ids
 
 

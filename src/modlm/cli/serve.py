@@ -62,7 +62,7 @@ def serve(
     """  # fmt: skip
     from modlm.errors import require
 
-    for package in ("fastapi", "uvicorn", "httptools", "orjson"):
+    for package in ("fastapi", "uvicorn", "httptools", "orjson", "prometheus_client"):
         require(package, extra="serve", purpose=PURPOSE)
     os.environ["MODLM_PROGRESS"] = "0"  # bars of many requests would fight for one terminal
     from modlm.serve.app import make_app

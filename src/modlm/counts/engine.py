@@ -55,6 +55,7 @@ class CountOptions:
         **others: Any,
     ) -> CountOptions:
         """As people say it: positions make the order and mean the edge `repeat`, and a limit means the disk."""
+        check_edge(edge)
         if positions is not None:
             made = len(check_positions(positions)) + 1
             if order not in (None, made):

@@ -143,10 +143,4 @@ def _pieces(counts: Counts) -> Iterator[tuple[Ids, Ints]]:
         for low in range(trie.levels[order], trie.levels[order + 1], ROWS):
             nodes = np.arange(low, min(low + ROWS, trie.levels[order + 1]), dtype=np.int64)
             nodes = nodes[counts.frequencies[nodes] > 0]
-            number = counts.frequencies[nodes].astype(np.int64)
-            table = np.empty((len(nodes), order), dtype=np.uint32)
-            for column in range(order - 1, -1, -1):
-                table[:, column] = trie.words[nodes]
-                if column:
-                    nodes = np.searchsorted(trie.first[: trie.levels[order]], nodes, side="right") - 1
-            yield table, number
+            yield trie.words_of(nodes, order), counts.frequencies[nodes].astype(np.int64)

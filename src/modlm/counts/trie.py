@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from modlm.arrays import Ids
+from modlm.arrays import Ids, Ints
 
 ROOT = 0
 
@@ -69,8 +69,11 @@ class Trie:
 
     def ngrams(self, order: int) -> Ids:
         """The words of each n-gram of an order, one row each, in the order of the nodes."""
-        table = np.empty((self.size(order), order), dtype=np.uint32)
-        nodes = np.arange(self.levels[order], self.levels[order + 1], dtype=np.int64)
+        return self.words_of(np.arange(self.levels[order], self.levels[order + 1], dtype=np.int64), order)
+
+    def words_of(self, nodes: Ints, order: int) -> Ids:
+        """The words of the n-grams of some nodes of an order."""
+        table = np.empty((len(nodes), order), dtype=np.uint32)
         for column in range(order - 1, -1, -1):
             table[:, column] = self.words[nodes]
             if column:

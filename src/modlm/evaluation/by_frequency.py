@@ -15,8 +15,8 @@ import numpy as np
 from modlm.arrays import Ints
 from modlm.errors import ConfigError, InputError
 from modlm.model.language_model import LanguageModel
+from modlm.model.scored_text import perplexity_of, read_parts, scored_parts
 from modlm.text.corpus import Corpus
-from modlm.text.encoding import encode_blocks
 from modlm.text.sources import Text
 
 LIMITS = (10, 100, 1000, math.inf)
@@ -34,10 +34,7 @@ class FrequencyBand:
     @property
     def perplexity(self) -> float:
         """NaN when there are none."""
-        if self.predictions == 0:
-            return math.nan
-        mean = -self.log_likelihood / self.predictions
-        return math.exp(mean) if mean < 700 else math.inf
+        return perplexity_of(self.log_likelihood, self.predictions)
 
     @property
     def label(self) -> str:
@@ -66,7 +63,7 @@ def word_frequencies(model: LanguageModel, text: Text | Corpus | None = None) ->
             )
         return np.asarray(counts.frequencies[1 : 1 + len(model.vocabulary)], dtype=np.int64)
     frequencies = np.zeros(len(model.vocabulary) + 1, dtype=np.int64)
-    for ids in _blocks(model, text):
+    for ids, _ in read_parts(text, model.vocabulary):
         frequencies += np.bincount(ids, minlength=len(frequencies))
     return frequencies[:-1]
 
@@ -78,20 +75,11 @@ def perplexity_by_frequency(
     if len(frequencies) != len(model.vocabulary):
         raise ConfigError(f"There are {len(frequencies):,} frequencies for {len(model.vocabulary):,} words.")
     seen, totals = np.zeros(len(limits), dtype=np.int64), np.zeros(len(limits))
-    for ids, log_probs in model.along(_blocks(model, text)):
-        predicted = ids != model.vocabulary.start
-        counts, logs = frequencies[ids[predicted]], log_probs[predicted]
+    for part in scored_parts(model, text):
         for place, limit in enumerate(limits):
-            inside = counts <= limit
+            inside = frequencies[part.ids] <= limit
             seen[place] += np.count_nonzero(inside)
-            totals[place] += logs[inside].sum()
+            totals[place] += part.log_probs[inside].sum()
     if len(seen) and seen.max() == 0 and math.isinf(max(limits)):
         raise InputError("There are no sentences to score. Give a text with one sentence a line.")
     return [FrequencyBand(limit, int(n), float(total)) for limit, n, total in zip(limits, seen, totals, strict=True)]
-
-
-def _blocks(model: LanguageModel, text: Text | Corpus) -> Any:
-    if isinstance(text, Corpus):
-        same = text.vocabulary == model.vocabulary
-        return iter([text.ids if same else text.vocabulary.mapping(model.vocabulary)[text.ids]])
-    return encode_blocks(text, model.vocabulary)

@@ -8,46 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids, Ints
+from modlm.arrays import Floats, Ints
 from modlm.errors import ConfigError, InputError
+from modlm.evaluation.error_rate import DRAWS, interval
 from modlm.model.language_model import LanguageModel
+from modlm.model.scored_text import ScoredText, scored_parts
 from modlm.text.corpus import Corpus
 from modlm.text.sources import Text
-from modlm.text.vocabulary import END_NAME, Vocabulary
-
-DRAWS = 1000
-LEVEL = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """One model's log-probabilities along a text: a row for each prediction, sums for each sentence."""
-
-    log_probs: Floats
-    """Natural logarithms, of every word and sentence end."""
-    sentences: Floats
-    unknown: int
-    """Words that the model does not know."""
-
-    @property
-    def mean(self) -> float:
-        """Mean log-likelihood of a prediction."""
-        return float(self.log_probs.mean())
-
-    @property
-    def perplexity(self) -> float:
-        """Of all predictions."""
-        return math.exp(-self.mean) if -self.mean < 700 else math.inf
-
-    @property
-    def bits(self) -> float:
-        """A prediction."""
-        return -self.mean / math.log(2)
+from modlm.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,34 +55,40 @@ class Comparison:
     words: tuple[str, ...]
     """The text's own words, whether models know them or not, by place in `word_of`."""
     word_of: Ints
-    lengths: Ints
-    """Predictions in each sentence."""
-    scores: tuple[Scores, ...]
+    scores: tuple[ScoredText, ...]
     differences: tuple[Difference, ...]
     """Of the second model, the third, …"""
 
     def changes(self, model: int, *, most: int = 10) -> tuple[list[WordChange], list[WordChange]]:
         """The words that gained most and lost most under a model (1 is the second), in bits over the whole text."""
-        gain_T = np.nan_to_num(self.scores[model].log_probs - self.scores[0].log_probs) / math.log(2)
-        gain_W = np.bincount(self.word_of, weights=gain_T, minlength=len(self.words))
-        times_W = np.bincount(self.word_of, minlength=len(self.words))
-        order = np.argsort(-gain_W, kind="stable")
-
-        def listed(places: Ints) -> list[WordChange]:
-            return [WordChange(self.words[w], int(times_W[w]), float(gain_W[w])) for w in places.tolist()]
-
-        best, worst = order[:most], order[::-1][:most]
-        return listed(best[gain_W[best] > 0]), listed(worst[gain_W[worst] < 0])
+        return word_changes(self.words, self.word_of, self.scores[0].log_probs, self.scores[model].log_probs, most=most)
 
 
-def scores_of(model: LanguageModel, text: Corpus) -> Scores:
+def word_changes(
+    words: Sequence[str], word_of: Ints, first: Floats, second: Floats, *, most: int = 10
+) -> tuple[list[WordChange], list[WordChange]]:
+    """The words that gained most and lost most from the first log-probabilities to the second.
+
+    `word_of` says which of the words each prediction is. Where a probability is 0 the difference is no number, and does
+    not count.
+    """
+    with np.errstate(invalid="ignore"):
+        gain_T = (second - first) / math.log(2)
+    gain_W = np.bincount(word_of, weights=np.where(np.isfinite(gain_T), gain_T, 0.0), minlength=len(words))
+    times_W = np.bincount(word_of, minlength=len(words))
+    order = np.argsort(-gain_W, kind="stable")
+
+    def listed(places: Ints) -> list[WordChange]:
+        return [WordChange(words[w], int(times_W[w]), float(gain_W[w])) for w in places.tolist()]
+
+    best, worst = order[:most], order[::-1][:most]
+    return listed(best[gain_W[best] > 0]), listed(worst[gain_W[worst] < 0])
+
+
+def scores_of(model: LanguageModel, text: Corpus) -> ScoredText:
     """A model's scores of a text that may have another vocabulary."""
-    same = text.vocabulary == model.vocabulary
-    ids: Ids = text.ids if same else text.vocabulary.mapping(model.vocabulary)[text.ids]
-    log_probs = model.log_probs(ids)
-    sums = np.add.reduceat(log_probs, text.starts[:-1])
-    predicted = ids != model.vocabulary.start
-    return Scores(log_probs[predicted], sums, int(np.count_nonzero(ids == 0)))
+    (scored,) = scored_parts(model, text)
+    return scored
 
 
 def compare_models(
@@ -123,14 +102,15 @@ def compare_models(
         raise InputError("There are no sentences to compare on. Give a text with one sentence a line.")
     scores = tuple(scores_of(model, corpus) for model in models)
     lengths = np.diff(corpus.starts) - 1
+    first_S, *others_S = (own.sentence_sums() for own in scores)
     with np.errstate(invalid="ignore"):
-        gains_MS = np.array([other.sentences - scores[0].sentences for other in scores[1:]])
+        gains_MS = np.array(others_S) - first_S
     means_DM = drawn_means(gains_MS, lengths, rng=rng, draws=draws)
     differences = tuple(
         difference(scores[0], other, gains_MS[place], means_DM[:, place]) for place, other in enumerate(scores[1:])
     )
-    words, word_of = _words(corpus)
-    return Comparison(words, word_of, lengths, scores, differences)
+    word_of = corpus.ids[corpus.ids != corpus.vocabulary.start].astype(np.int64)
+    return Comparison(corpus.vocabulary.words, word_of, scores, differences)
 
 
 def _tokens(models: Sequence[LanguageModel]) -> Vocabulary | None:
@@ -153,19 +133,15 @@ def drawn_means(gains_MS: Floats, lengths: Ints, *, rng: np.random.Generator, dr
     return means_DM
 
 
-def difference(first: Scores, other: Scores, gain_S: Floats, means_D: Floats) -> Difference:
+def difference(first: ScoredText, other: ScoredText, gain_S: Floats, means_D: Floats) -> Difference:
     """Ratio, interval and sign test of one model against the first; NaN where a probability of 0 forbids it."""
     better, worse = int(np.count_nonzero(gain_S > 0)), int(np.count_nonzero(gain_S < 0))
-    ratio = _ratio(other, first)
+    with np.errstate(over="ignore"):
+        ratio = float(np.exp2(other.bits - first.bits))
     low = high = math.nan
     if len(means_D) and np.isfinite(gain_S).all():
-        low, high = np.exp(-np.quantile(means_D, [(1 + LEVEL) / 2, (1 - LEVEL) / 2])).tolist()
+        low, high = np.exp(interval(-means_D)).tolist()
     return Difference(ratio, low, high, better, worse, sign_test(better, worse))
-
-
-def _ratio(other: Scores, first: Scores) -> float:
-    gap = first.mean - other.mean
-    return math.exp(min(gap, 700.0)) if math.isfinite(gap) else math.nan if math.isnan(gap) else gap
 
 
 def sign_test(better: int, worse: int) -> float:
@@ -179,20 +155,12 @@ def sign_test(better: int, worse: int) -> float:
     return min(1.0, 2 * tail)
 
 
-def _words(corpus: Corpus) -> tuple[tuple[str, ...], Ints]:
-    vocabulary: Vocabulary = corpus.vocabulary
-    predicted = corpus.ids[corpus.ids != vocabulary.start].astype(np.int64)
-    words = vocabulary.words
-    assert words[1] == END_NAME
-    return words, predicted
-
-
 def as_records(comparison: Comparison, names: Sequence[str], *, most: int = 10) -> list[dict[str, Any]]:
     """For `--json`: an object for each model."""
     records: list[dict[str, Any]] = []
     for place, (name, scores) in enumerate(zip(names, comparison.scores, strict=True)):
         record: dict[str, Any] = {
-            "model": name, "perplexity": scores.perplexity, "bits": scores.bits, "predictions": len(scores.log_probs),
+            "model": name, "perplexity": scores.perplexity, "bits": scores.bits, "predictions": scores.predictions,
             "unknown": scores.unknown,
         }  # fmt: skip
         if place:
@@ -201,8 +169,7 @@ def as_records(comparison: Comparison, names: Sequence[str], *, most: int = 10) 
             record |= {
                 "ratio": own.ratio, "interval": [own.low, own.high], "better": own.better, "worse": own.worse,
                 "p_value": own.p_value,
-                "gained": [{"word": c.word, "occurrences": c.occurrences, "bits": c.bits} for c in gained],
-                "lost": [{"word": c.word, "occurrences": c.occurrences, "bits": c.bits} for c in lost],
+                "gained": [asdict(change) for change in gained], "lost": [asdict(change) for change in lost],
             }  # fmt: skip
         records.append(record)
     return records

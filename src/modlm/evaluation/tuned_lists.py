@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from modlm.evaluation.measured import Measured
 from modlm.evaluation.parts import development_part
-from modlm.evaluation.rescored_lists import Prepared, measured, tuned
+from modlm.evaluation.rescored_lists import Measured, Prepared, measured, tuned
 from modlm.evaluation.rescoring import FEATURES, RANK, Weights
 
 DEVELOPMENT, TEST = "development", "test"

@@ -1,8 +1,6 @@
 """Files of other programs: ARPA models and n-gram counts, to plain tables of word ids and back."""
 
-from modlm.formats.arpa import ArpaOrder, ArpaTables, read_arpa
-from modlm.formats.arpa_checks import check_ngrams
-from modlm.formats.arpa_writer import ArpaRows, ArpaSection, write_arpa
+from modlm.formats.arpa import ArpaOrder, ArpaRows, ArpaSection, ArpaTables, read_arpa, write_arpa
 from modlm.formats.count_files import CountRows, CountTables, read_counts, write_counts
 
 __all__ = [
@@ -12,7 +10,6 @@ __all__ = [
     "ArpaTables",
     "CountRows",
     "CountTables",
-    "check_ngrams",
     "read_arpa",
     "read_counts",
     "write_arpa",

@@ -16,7 +16,7 @@ import numpy as np
 
 from modlm.arrays import Ids, Ints
 from modlm.errors import InputError
-from modlm.formats.arpa_header import MAX_ORDER
+from modlm.formats.arpa.header import MAX_ORDER
 from modlm.formats.lines import Lines, open_lines, shown
 from modlm.formats.output import RowWriter, text_output
 from modlm.progress import progress

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from modlm.arrays import Bytes, Ids, Ints, kernel
-from modlm.formats.arpa_header import MAX_ORDER
+from modlm.formats.arpa.header import MAX_ORDER
 from modlm.formats.word_kernels import FULL, RETURN, SPACE, TAB, intern_word
 from modlm.text.text_kernels import LINE_END, WANTED, Table, scan_word
 

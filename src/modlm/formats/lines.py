@@ -51,6 +51,16 @@ class Lines:
         self.skip(stop + 1 - start, lines=1)
         return bytes(self._data[start:stop]).removesuffix(b"\r")
 
+    def peek(self) -> bytes | None:
+        """The next line that is not blank, stripped and not taken (blank ones before it are); None at the end."""
+        while self.more():
+            stop = self._data.index(b"\n", self.at, self.end)
+            line = bytes(self._data[self.at : stop]).strip()
+            if line:
+                return line
+            self.skip(stop + 1 - self.at, lines=1)
+        return None
+
     def skip(self, count: int, *, lines: int) -> None:
         """Count bytes that hold so many lines as done."""
         self.at += count

@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from modlm.blocks.block import UNLIMITED
 from modlm.errors import ConfigError, ModelFolderError
@@ -31,7 +33,7 @@ def save(model: LanguageModel, target: str | os.PathLike[str], *, card: str = ""
 
 def save_arpa(model: LanguageModel, target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write an n-gram model as an ARPA file, gzip if the name ends in .gz; no other model has that form."""
-    from modlm.model.arpa import to_arpa
+    from modlm.model.ngram.arpa import to_arpa
     from modlm.model.ngram_lm import NgramLM
 
     if not isinstance(model, NgramLM):
@@ -61,17 +63,19 @@ def load(
     verify: Verify = "fast",
     resident: bool = False,
     tokenizer: str | os.PathLike[str] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LanguageModel:
     """The model at a path: a model folder, a run folder with `model/` in it, or an ARPA file (packed or not).
 
     `verify="full"` reads every byte and compares it with the manifest. A model is mapped from its files, which takes
     milliseconds and is shared between processes; `resident=True` takes an n-gram model into memory instead and indexes
     it, for programs that score a lot. An ARPA file over tokens reads text with its `tokenizer`, a tokenizer.json or a
-    folder with one; models of ours have their own.
+    folder with one; models of ours have their own. `functions` gives columns that are Python functions by the names of
+    their blocks, where these cannot be imported.
     """
     if resident:
-        return load(path, verify=verify, tokenizer=tokenizer).resident()
-    model = _load(Path(path), verify)
+        return load(path, verify=verify, tokenizer=tokenizer, functions=functions).resident()
+    model = _load(Path(path), verify, functions or {})
     if tokenizer is not None and model.vocabulary.units == "words":
         from modlm.text.tokens import with_tokenizer
 
@@ -79,16 +83,16 @@ def load(
     return model
 
 
-def _load(place: Path, verify: Verify) -> LanguageModel:
+def _load(place: Path, verify: Verify, functions: Mapping[str, Callable[..., Any]]) -> LanguageModel:
     if place.is_dir():
         if not is_folder(place, kind=KIND) and is_folder(place / "model", kind=KIND):
             place = place / "model"
-        stored = open_folder(place, kind=KIND, verify=verify)
+        stored = replace(open_folder(place, kind=KIND, verify=verify), functions=functions)
         model: LanguageModel = stored.member(MODELS).from_parts(stored, vocabulary_in(stored, what="model was"))
         model.folder = str(place.resolve())
         return model
     if not place.exists():
         raise ModelFolderError(f"There is no model at {place}. Give a model folder or an ARPA file.")
-    from modlm.model.arpa import read_model
+    from modlm.model.ngram.arpa import read_model
 
     return read_model(place)

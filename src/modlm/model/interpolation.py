@@ -7,7 +7,6 @@ over = "both"     all of these
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +18,12 @@ from modlm.arrays import Floats
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
 from modlm.blocks.block import Block
 from modlm.blocks.model import ModelBlock
-from modlm.config import choose
-from modlm.errors import ConfigError, InputError, VocabularyError
+from modlm.errors import ConfigError, InputError, VocabularyError, choose
 from modlm.mixers import StaticMixer, expectation_maximisation
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM
+from modlm.model.scored_text import perplexity_of
 from modlm.text.corpus import Corpus
 from modlm.text.encoding import encode_blocks
 from modlm.text.vocabulary import Vocabulary
@@ -71,7 +70,7 @@ def interpolate(
     weights, history = expectation_maximisation(probs_TK)
     tuned = Mixture(words, blocks, StaticMixer(weights))
     with np.errstate(divide="ignore"):
-        alone = [_perplexity(mean) for mean in np.log(probs_TK).mean(axis=0).tolist()]
+        alone = [perplexity_of(mean, 1) for mean in np.log(probs_TK).mean(axis=0).tolist()]
         mixed = np.log(probs_TK @ weights)
     history.append(float(mixed[np.isfinite(mixed)].mean()))
     names = tuned.layout.names
@@ -79,12 +78,8 @@ def interpolate(
         tuned,
         dict(zip(names, weights.tolist(), strict=True)),
         dict(zip(names, alone, strict=True)),
-        tuple(_perplexity(mean) for mean in history),
+        tuple(perplexity_of(mean, 1) for mean in history),
     )
-
-
-def _perplexity(mean_log_prob: float) -> float:
-    return math.exp(-mean_log_prob) if mean_log_prob > -700 else math.inf
 
 
 def columns_of(models: Mapping[str, LanguageModel], vocabulary: Vocabulary, *, over: str) -> dict[str, Block]:

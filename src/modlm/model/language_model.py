@@ -23,11 +23,14 @@ from modlm.store.folder import Parts
 from modlm.text.vocabulary import END, Vocabulary
 
 if TYPE_CHECKING:
-    from modlm.model.perplexity import Perplexity
     from modlm.model.sampling import Sampling
+    from modlm.model.scored_text import ScoredText
 
 States = NDArray[Any]
 LONGEST = 512  # words that windows hold at most, whatever a model looks at
+BOUNDARIES_INSIDE = (
+    "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. Leave them out."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +136,7 @@ class LanguageModel(abc.ABC):
         """A sentence as ids with its boundaries."""
         ids = self.vocabulary.encode(sentence)
         if ((ids == END) | (ids == self.vocabulary.start)).any():
-            raise VocabularyError(
-                "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. "
-                "Leave them out."
-            )
+            raise VocabularyError(BOUNDARIES_INSIDE)
         return np.concatenate((np.array([self.vocabulary.start], np.uint32), ids, np.array([END], np.uint32)))
 
     def score(self, sentence: str | Sequence[str]) -> float:
@@ -166,14 +166,14 @@ class LanguageModel(abc.ABC):
         ids = encode_sentences(sentences, self.vocabulary)
         return np.add.reduceat(self.sentence_log_probs(ids), np.flatnonzero(ids == self.vocabulary.start))
 
-    def perplexity(self, text: Any, *, encoding_errors: str = "strict") -> Perplexity:
+    def perplexity(self, text: Any, *, encoding_errors: str = "strict") -> ScoredText:
         """Perplexity of a text (a path, sentences or a Corpus) with what it counted; `float()` of it is the number.
 
         `encoding_errors="replace"` takes bytes that are not UTF-8 for U+FFFD.
         """
-        from modlm.model.perplexity import perplexity
+        from modlm.model.scored_text import score_text
 
-        return perplexity(self, text, encoding_errors=encoding_errors)
+        return score_text(self, text, encoding_errors=encoding_errors)
 
     def save(self, target: str | os.PathLike[str], *, card: str = "", overwrite: bool = False) -> None:
         """Write a model folder, which `modlm.load` opens; `card` says in Markdown what the model is."""
@@ -201,9 +201,7 @@ class LanguageModel(abc.ABC):
             raise ConfigError(f"k must be at least 1, but is {k}.")
         window = self.window(context, start=start)
         row = self.distributions(self.state_after(window))[0]
-        k = min(k, len(row))
-        among = np.argpartition(-row, k - 1)[:k] if k < len(row) else np.arange(len(row))
-        best = among[np.lexsort((among, -row[among]))].astype(np.uint32)
+        best = most_probable(row, k)
         names, probs_BK, weights_BK = self.shares_after(window, best)
         shares_BK = normalised(probs_BK * weights_BK)
         return [
@@ -236,9 +234,11 @@ class LanguageModel(abc.ABC):
         self, sampling: Sampling | None = None, *, context: str = "", rng: np.random.Generator | None = None
     ) -> Iterator[str]:
         """The words of a sentence drawn from the model, after a context that begins it."""
-        from modlm.model.sampling import Sampling, sample_words
+        from modlm.model.sampling import Sampling, draws
 
-        yield from sample_words(self, sampling or Sampling(), context=context, rng=rng or np.random.default_rng())
+        for draw in draws(self, sampling or Sampling(), context=context, rng=rng or np.random.default_rng()):
+            if draw.word != END:
+                yield self.vocabulary.word(draw.word)
 
 
 class WindowModel(LanguageModel):
@@ -273,6 +273,14 @@ def sliding_windows(ids: Ids, length: int) -> Ids:
     """For each position of one sentence, the `length` words before it, filled up at the left with NOTHING."""
     padded = np.concatenate((np.full(length, NOTHING, dtype=np.uint32), ids))
     return np.lib.stride_tricks.sliding_window_view(padded, length)[: len(ids)].copy()
+
+
+def most_probable(row_J: AnyFloats, k: int) -> Ids:
+    """The ids of the k most probable words, the best first, ties by id."""
+    k = min(k, len(row_J))
+    among = np.argpartition(-row_J, k - 1)[:k] if k < len(row_J) else np.arange(len(row_J))
+    best: Ids = among[np.lexsort((among, -row_J[among]))].astype(np.uint32)
+    return best
 
 
 def normalised(parts_BK: Floats) -> Floats:

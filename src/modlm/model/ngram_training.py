@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from modlm.config import choose
 from modlm.counts import MAX_ORDER, CountOptions, Counts, import_counts, merge, open_counts, tally_text
 from modlm.counts.spark.store import has_scheme
-from modlm.errors import ConfigError
+from modlm.errors import ConfigError, choose
 from modlm.formats.kinds import kind_of
 from modlm.model.folder import load
 from modlm.model.mixture import Mixture
+from modlm.model.ngram.pruning import check_thresholds
 from modlm.model.ngram_lm import DEFAULT_SMOOTHING, NgramLM, heuristic_mixture
-from modlm.model.pruning import check_thresholds
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.smoothing.smoother import given_discounts
 from modlm.text.corpus import Corpus

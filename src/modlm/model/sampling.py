@@ -86,10 +86,3 @@ def draws(model: LanguageModel, sampling: Sampling, *, context: str, rng: np.ran
         if word == END:
             return
         states, _ = model.advance(states, np.array([word], dtype=np.uint32))
-
-
-def sample_words(model: LanguageModel, sampling: Sampling, *, context: str, rng: np.random.Generator) -> Iterator[str]:
-    """Words until the sentence ends or has `max_words`."""
-    for draw in draws(model, sampling, context=context, rng=rng):
-        if draw.word != END:
-            yield model.vocabulary.word(draw.word)

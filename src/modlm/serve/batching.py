@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from modlm.errors import ModlmError
 from modlm.model.language_model import LanguageModel
-from modlm.serve.scoring import ScoredSentences, score_sentences
+from modlm.model.scored_text import ScoredText, score_sentences
 
 BATCH_WORDS = 1 << 15  # words after which a batch takes no more requests
 
@@ -28,10 +28,10 @@ class Job(Generic[T]):
 
     sentences: Sequence[str]
     words: int
-    finish: Callable[[ScoredSentences], T]
+    finish: Callable[[ScoredText], T]
     future: asyncio.Future[T]
 
-    def outcome(self, scored: ScoredSentences) -> T | Exception:
+    def outcome(self, scored: ScoredText) -> T | Exception:
         """The result, or what went wrong with this job alone."""
         try:
             return self.finish(scored)
@@ -50,7 +50,7 @@ class Batcher:
     _waiting: deque[Job[Any]] = field(default_factory=deque)
     _busy: bool = False
 
-    async def score(self, sentences: Sequence[str], words: int, finish: Callable[[ScoredSentences], T]) -> T:
+    async def score(self, sentences: Sequence[str], words: int, finish: Callable[[ScoredText], T]) -> T:
         """What `finish` makes of the scores; it runs in a thread."""
         job: Job[T] = Job(sentences, words, finish, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
@@ -93,8 +93,4 @@ def run_batch(model: LanguageModel, jobs: Sequence[Job[Any]]) -> list[Any]:
         if len(jobs) == 1:
             return [error]
         return [outcome for job in jobs for outcome in run_batch(model, [job])]  # whoever it was, the others are well
-    outcomes, at = list[Any](), 0
-    for job in jobs:
-        outcomes.append(job.outcome(scored.part(at, at + len(job.sentences)) if len(jobs) > 1 else scored))
-        at += len(job.sentences)
-    return outcomes
+    return [job.outcome(own) for job, own in zip(jobs, scored.parts([len(job.sentences) for job in jobs]), strict=True)]

@@ -3,30 +3,24 @@
 Uvicorn's own protocol reads requests; around it a clock runs whenever the client is to do something (send its headers,
 send the rest of a body that nobody waits for, read its answer), and ends a connection on which that takes too long.
 Bodies that somebody waits for have their own clock in `gate`. Requests that come before the answers to those before
-them wait as bytes, not as the kilobytes that uvicorn makes of each.
+them wait as bytes, not as the kilobytes that uvicorn makes of each. The protocol is no public part of uvicorn: its
+version has an upper bound, and a test names what is used of it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
-import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from modlm.serve.limits import Limits
-from modlm.serve.refusals import RefusedError
+from modlm.serve.refusals import RefusedError, busy
 
 PIECE = 1 << 10  # bytes that are read at a time: not many requests have room in them
 MOST_HELD = 1 << 20  # bytes of requests that wait for others on their connection
-
-REASONS = {
-    400: "Bad Request",
-    408: "Request Timeout",
-    431: "Request Header Fields Too Large",
-    503: "Service Unavailable",
-}
 
 
 class Clock:
@@ -73,25 +67,22 @@ class GuardedConnection(HttpToolsProtocol):
         self.transport.close()
         self.reading.start(self.transport.abort)
 
-    def _refuse(self, status: int, code: str, message: str, *, retry_after: int = 0) -> None:
-        refusal = RefusedError(status, code, message, retry_after=retry_after)
-        body = orjson.dumps(refusal.body)
-        headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
-        lines = [f"HTTP/1.1 {status} {REASONS[status]}"]
-        lines += [f"{name}: {value}" for name, value in (headers | refusal.headers).items()]
-        self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
+    def _refuse(self, refusal: RefusedError) -> None:
+        lines = [f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}", "connection: close"]
+        lines += [f"{name}: {value}" for name, value in refusal.headers.items()]
+        self.transport.write("\r\n".join([*lines, "", ""]).encode() + refusal.body)
         self._end()
 
     def send_400_response(self, msg: str) -> None:
         """What came cannot be read."""
-        self._refuse(400, "invalid_http", "This is not a valid HTTP request.")
+        self._refuse(RefusedError(400, "invalid_http", "This is not a valid HTTP request."))
 
     def _too_slow(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
             self.sending.start(self._too_slow)  # the answer before comes first
         elif self.head:
-            seconds = f"{self.limits.header_timeout:g} seconds"
-            self._refuse(408, "slow_request", f"The headers did not arrive within {seconds}. Send them faster.")
+            message = f"The headers did not arrive within {self.limits.header_timeout:g} seconds. Send them faster."
+            self._refuse(RefusedError(408, "slow_request", message))
         else:
             self._end()  # it never said anything
 
@@ -102,7 +93,7 @@ class GuardedConnection(HttpToolsProtocol):
         super().connection_made(transport)
         if len(self.connections) > self.limits.max_connections:
             self.connections.discard(self)
-            self._refuse(503, "busy", "Too many connections are open. Try again in a second.", retry_after=1)
+            self._refuse(busy("Too many connections are open. Try again in a second."))
         else:
             self.sending.start(self._too_slow)
 
@@ -120,7 +111,7 @@ class GuardedConnection(HttpToolsProtocol):
         self._read()
         if len(self.held) > MOST_HELD and not self.transport.is_closing():
             message = "Too many requests were sent on this connection before the answers to others. Wait for answers."
-            self._refuse(503, "busy", message, retry_after=1)
+            self._refuse(busy(message))
 
     def _read(self) -> None:
         """Piece by piece, until a request has to wait for the answer to another."""
@@ -140,8 +131,8 @@ class GuardedConnection(HttpToolsProtocol):
             self.head += len(data)
         super().data_received(data)  # type: ignore[arg-type]  # any bytes will do
         if self.head > self.limits.max_header and not self.transport.is_closing():
-            limit = f"{self.limits.max_header:,} bytes"
-            self._refuse(431, "headers_too_large", f"The headers have more than {limit}, which is the limit here.")
+            message = f"The headers have more than {self.limits.max_header:,} bytes, which is the limit here."
+            self._refuse(RefusedError(431, "headers_too_large", message))
 
     def on_headers_complete(self) -> None:
         """The headers are here; what follows is the body."""

@@ -11,23 +11,17 @@ import hmac
 import ipaddress
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from modlm.serve.limits import Limits
 from modlm.serve.metrics import Metrics
-from modlm.serve.refusals import RefusedError, too_large
+from modlm.serve.refusals import RefusedError, busy
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = dict[bytes, bytes]
 
 log = logging.getLogger("modlm")
@@ -84,8 +78,8 @@ class Access:
             same = hmac.compare_digest(token.strip(), self.token.encode())
             if kind.lower() != b"bearer" or not same:
                 raise RefusedError(
-                    401, "no_token" if not given else "wrong_token", "This server wants a token. Send the one it was "
-                    "started with in the header Authorization: Bearer TOKEN.",
+                    401, "wrong_token" if given else "no_token", "This server wants a token. Send the one it was "
+                    "started with in the header Authorization: Bearer TOKEN.", www_authenticate="Bearer",
                 )  # fmt: skip
 
 
@@ -112,7 +106,7 @@ def host_of(value: str) -> str:
 class Gate:
     """The ASGI middleware around all endpoints."""
 
-    def __init__(self, app: App, *, access: Access, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, *, access: Access, limits: Limits, metrics: Metrics) -> None:
         self.app, self.access, self.limits, self.metrics = app, access, limits, metrics
         self.working = 0
         """Requests that came whole and are being answered."""
@@ -131,42 +125,33 @@ class Gate:
         self.metrics.in_flight += 1
         try:
             await self._answer(scope, receive, answer)
+        except RefusedError as refusal:
+            await answer.refuse(refusal)
+        except TimeoutError:
+            message = f"There was no answer within {self.limits.timeout:g} seconds. Ask for less at once, or start the "
+            await answer.refuse(RefusedError(504, "timeout", message + "server with a longer --timeout."))
+        except ClientGoneError:
+            answer.status = 499
+        except Exception:
+            log.exception("internal error while answering %s %s", scope["method"], scope["path"])
+            await answer.refuse(RefusedError(500, "internal", INTERNAL))
         finally:
             self.metrics.in_flight -= 1
             route = getattr(scope.get("route"), "path", "other")
             self.metrics.answered(route, answer.status, time.perf_counter() - begun)
 
     async def _answer(self, scope: Scope, receive: Receive, answer: Answer) -> None:
+        headers: Headers = dict(scope["headers"])
+        self.access.check(scope["path"], headers)
+        if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
+            receive = await self._with_body(scope, headers, receive)
+        self.working += 1
         try:
-            headers: Headers = dict(scope["headers"])
-            self.access.check(scope["path"], headers)
-            if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
-                receive = await self._with_body(scope, headers, receive)
-            self.working += 1
-            try:
-                async with asyncio.timeout(self.limits.timeout) as clock:
-                    answer.on_start = lambda: clock.reschedule(None)
-                    await self.app(scope, receive, answer.send)
-            finally:
-                self.working -= 1
-        except RefusedError as refusal:
-            await answer.refuse(refusal)
-        except TimeoutError:
-            await answer.refuse(too_slow(self.limits.timeout))
-        except ClientGoneError:
-            answer.status = 499
-        except Exception:
-            log.exception("internal error while answering %s %s", scope["method"], scope["path"])
-            await answer.refuse(RefusedError(500, "internal", INTERNAL))
-
-    def _check_room(self) -> None:
-        """Whether one more may be worked on; slow bodies take none of this room, but as much memory as if they did."""
-        most = self.limits.max_concurrent
-        if self.working >= most or self.arriving > most * self.limits.max_body:
-            raise RefusedError(
-                503, "busy", f"{self.limits.max_concurrent} requests are in work already, and no more are taken at "
-                f"once. Try again in a second.", retry_after=1,
-            )  # fmt: skip
+            async with asyncio.timeout(self.limits.timeout) as clock:
+                answer.on_start = lambda: clock.reschedule(None)
+                await self.app(scope, receive, answer.send)
+        finally:
+            self.working -= 1
 
     async def _with_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         """The whole body read, and a `receive` that gives it and then whatever comes."""
@@ -183,9 +168,8 @@ class Gate:
             async with asyncio.timeout(self.limits.timeout):
                 body = await self._body(headers, receive)
         except TimeoutError:
-            raise RefusedError(
-                408, "slow_request", f"The body did not arrive within {self.limits.timeout:g} seconds. Send it faster."
-            ) from None
+            message = f"The body did not arrive within {self.limits.timeout:g} seconds. Send it faster."
+            raise RefusedError(408, "slow_request", message, connection="close") from None
         waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replay() -> Message:
@@ -194,45 +178,37 @@ class Gate:
         return replay
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
-        length = headers.get(b"content-length", b"0")
+        """The body, if there is room for it and for one more request; what is too long is read on for a moment.
+
+        Slow bodies take no room from other requests, but as much memory as if they did.
+        """
+        most, length = self.limits.max_concurrent, headers.get(b"content-length", b"0")
         too_long = length.isdigit() and int(length) > self.limits.max_body
-        pieces, size, kept = list[bytes](), 0, 0
-        drain_until = time.monotonic() + DRAIN_SECONDS
+        kept, come, drain_until = bytearray(), 0, time.monotonic() + DRAIN_SECONDS
         try:
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
+            more = True
+            while more:
+                event = await receive()
+                if event["type"] == "http.disconnect":
                     raise ClientGoneError
-                piece: bytes = message.get("body", b"")
-                size += len(piece)
-                too_long = too_long or size > self.limits.max_body
+                piece, more = event.get("body", b""), event.get("more_body", False)
+                come += len(piece)
+                too_long = too_long or come > self.limits.max_body
                 if not too_long:
-                    pieces.append(piece)
-                    kept += len(piece)
+                    kept += piece
                     self.arriving += len(piece)
-                    self._check_room()
-                elif size > DRAINED * self.limits.max_body or time.monotonic() > drain_until:
-                    break
-                if not message.get("more_body", False):
+                    if self.working >= most or self.arriving > most * self.limits.max_body:
+                        message = f"{most} requests are in work already, and no more are taken at once."
+                        raise busy(f"{message} Try again in a second.")
+                elif come > DRAINED * self.limits.max_body or time.monotonic() > drain_until:
                     break
         finally:
-            self.arriving -= kept
+            self.arriving -= len(kept)
         if too_long:
-            raise too_large(
-                "body_too_large",
-                f"The body has more than {self.limits.max_body:,} bytes, which is the limit here. Send less at once.",
-            )
-        return b"".join(pieces)
-
-
-def too_slow(seconds: float) -> RefusedError:
-    """Work that took too long."""
-    return RefusedError(
-        504,
-        "timeout",
-        f"There was no answer within {seconds:g} seconds. Ask for less at once, or start the server with a longer "
-        f"--timeout.",
-    )
+            limit = f"{self.limits.max_body:,} bytes, which is the limit here"
+            message = f"The body has more than {limit}. Send less at once."
+            raise RefusedError(413, "body_too_large", message, connection="close")
+        return bytes(kept)
 
 
 class ClientGoneError(Exception):
@@ -262,10 +238,6 @@ class Answer:
         if self.status:
             return
         self.on_start = lambda: None  # the clock has stopped
-        body = orjson.dumps(refusal.body)
-        headers = {"Content-Type": "application/json", "Content-Length": str(len(body))} | refusal.headers
-        if refusal.status in (408, 413):
-            headers["Connection"] = "close"  # the rest of the body is not read
-        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-        await self.send({"type": "http.response.start", "status": refusal.status, "headers": raw})
-        await self.send({"type": "http.response.body", "body": body})
+        headers = [(name.encode(), value.encode()) for name, value in refusal.headers.items()]
+        await self.send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": refusal.body})

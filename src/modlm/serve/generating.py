@@ -11,8 +11,8 @@ import numpy as np
 
 from modlm.arrays import Ids
 from modlm.model.sampling import Draw, Sampling, draws
+from modlm.serve.explaining import written
 from modlm.serve.library import Served
-from modlm.serve.predicting import written
 from modlm.text.tokens import NEAR
 from modlm.text.vocabulary import END
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from modlm.blocks.block import UNLIMITED
 from modlm.errors import ConfigError, InputError, nearest
@@ -17,6 +18,7 @@ from modlm.text.encoding import encode_sentences
 from modlm.training.journal import JOURNAL
 from modlm.training.run_folder import MODEL
 
+T = TypeVar("T")
 GIVEN_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.@+-]*)=(.+)", re.DOTALL)
 
 
@@ -58,44 +60,35 @@ class Library:
 
     def model(self, name: str | None) -> Served:
         """The model that a request names."""
-        if name is None:
-            return self.first
-        found = self.models.get(name)
-        if found is None:
-            raise RefusedError(
-                404, "unknown_model", f"There is no model {name[:100]!r} here.{nearest(name[:100], self.models)} "
-                f"GET /models lists them; without a name the first is asked.",
-            )  # fmt: skip
-        return found
+        hint = "GET /models lists them; without a name the first is asked."
+        return self.first if name is None else named(name, self.models, "model", hint)
 
     def run(self, name: str) -> Run:
         """The run that a request names."""
-        found = self.runs.get(name)
-        if found is None:
-            raise RefusedError(
-                404, "unknown_run", f"There is no run {name[:100]!r} here.{nearest(name[:100], self.runs)} "
-                f"GET /runs lists them; runs are given with --run when the server is started.",
-            )  # fmt: skip
-        return found
+        hint = "GET /runs lists them; runs are given with --run when the server is started."
+        return named(name, self.runs, "run", hint)
+
+
+def named(name: str, among: Mapping[str, T], what: str, hint: str) -> T:
+    """What a request names, or a refusal that says what it may mean."""
+    if name in among:
+        return among[name]
+    message = f"There is no {what} {name[:100]!r} here.{nearest(name[:100], among)} {hint}"
+    raise RefusedError(404, f"unknown_{what}", message)
 
 
 def named_paths(given: Sequence[str]) -> dict[str, Path]:
     """Paths by unique names: NAME=PATH says it, else the folder's name, with numbers where it would be there twice."""
-    named: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for argument in given:
-        name, path = split_name(argument)
-        if name in named and GIVEN_NAME.fullmatch(argument) and not Path(argument).exists():
-            raise ConfigError(f"The name {name} is given twice. Give every model a name of its own.")
-        named[_unique(name, named)] = path
-    return named
-
-
-def split_name(argument: str) -> tuple[str, Path]:
-    """The name and path of NAME=PATH, or of a bare path; a path that is there is never cut."""
-    given = GIVEN_NAME.fullmatch(argument)
-    if given and not Path(argument).exists():
-        return given[1], Path(given[2])
-    return name_of(Path(argument)), Path(argument)
+        said = None if Path(argument).exists() else GIVEN_NAME.fullmatch(argument)  # a path that is there is never cut
+        name, path = (said[1], Path(said[2])) if said else (name_of(Path(argument)), Path(argument))
+        if name in paths:
+            if said:
+                raise ConfigError(f"The name {name} is given twice. Give every model a name of its own.")
+            name = next(other for number in count(2) if (other := f"{name}-{number}") not in paths)
+        paths[name] = path
+    return paths
 
 
 def name_of(path: Path) -> str:
@@ -105,11 +98,6 @@ def name_of(path: Path) -> str:
         place = place.parent
     name = re.sub(r"(\.(arpa|lm|gz|bz2|xz|zst))+$", "", place.name) if path.is_file() else place.name
     return re.sub(r"[^\w.@+-]+", "-", name).strip("-") or "model"
-
-
-def _unique(name: str, taken: Mapping[str, object]) -> str:
-    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
-    return name if name not in taken else next(other for other in numbered if other not in taken)
 
 
 def open_library(models: Sequence[str], runs: Sequence[str]) -> Library:

@@ -1,30 +1,46 @@
-"""Why a request is not answered: an HTTP status, a code for programs, and a message for people."""
+"""Why a request is not answered: an HTTP status, a code for programs, a message for people; in one form for all."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
 from modlm.errors import ModlmError
+from modlm.serve.answers import ErrorAnswer
+
+MEANINGS = {
+    400: "the request cannot be answered as it is",
+    401: "a token is missing or wrong",
+    403: "for another host, or from a page of another site",
+    404: "no such model, run or path",
+    405: "the path does not take this method",
+    408: "the body came too slowly",
+    413: "beyond a limit of the server",
+    415: "not JSON",
+    422: "a field is missing, unknown or out of range",
+    503: "busy; try again after Retry-After",
+    504: "it took too long",
+}
+REFUSALS: dict[int, dict[str, Any]] = {
+    status: {"model": ErrorAnswer, "description": meaning} for status, meaning in MEANINGS.items()
+}
+SHOWN = 3  # faults of one request that are told
 
 
 class RefusedError(ModlmError):
     """An answer of 4xx or 5xx: what was found, the rule, the way out."""
 
-    def __init__(self, status: int, code: str, message: str, *, retry_after: int = 0) -> None:
+    def __init__(self, status: int, code: str, message: str, **headers: str) -> None:
         super().__init__(message)
-        self.status, self.code, self.retry_after = status, code, retry_after
-        self.more_headers: dict[str, str] = {}
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """As JSON."""
-        return {"error": {"code": self.code, "message": str(self)}}
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """What goes with it."""
-        headers = {"Retry-After": str(self.retry_after)} if self.retry_after else {}
-        return headers | self.more_headers | ({"WWW-Authenticate": "Bearer"} if self.status == 401 else {})
+        self.status = status
+        self.body = orjson.dumps({"error": {"code": code, "message": message}})
+        self.headers = {"content-type": "application/json", "content-length": str(len(self.body))}
+        self.headers |= {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 def bad(code: str, message: str) -> RefusedError:
@@ -35,3 +51,63 @@ def bad(code: str, message: str) -> RefusedError:
 def too_large(code: str, message: str) -> RefusedError:
     """A request beyond a limit of the server."""
     return RefusedError(413, code, message)
+
+
+def busy(message: str) -> RefusedError:
+    """A request that may be sent again in a second."""
+    return RefusedError(503, "busy", message, retry_after="1")
+
+
+def handle_failures(app: FastAPI) -> None:
+    """Give the application our answers in place of the framework's."""
+
+    async def refused(request: Request, error: Exception) -> Response:
+        refusal = refusal_of(request, error)
+        return Response(refusal.body, refusal.status, refusal.headers)
+
+    for kind in (ModlmError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, refused)
+
+
+def refusal_of(request: Request, error: Exception) -> RefusedError:
+    """What a failure means to the client: ours, or the framework's own (no such path or method, an unreadable body)."""
+    if isinstance(error, RefusedError):
+        return error
+    if isinstance(error, RequestValidationError):
+        return invalid([{**fault, "loc": fault["loc"][1:]} for fault in error.errors()])  # without path or query
+    if not isinstance(error, HTTPException):
+        return bad("bad_request", str(error))
+    path = request.url.path
+    if error.status_code == 404:
+        return RefusedError(404, "not_found", f"There is nothing at {path[:100]}. GET /docs lists all paths.")
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        message = f"{path} does not take {request.method}, but {allowed}. GET /docs says how."
+        return RefusedError(405, "wrong_method", message, allow=allowed)
+    if error.status_code == 400:
+        return bad("invalid_json", "The body cannot be read. It must be one JSON object in UTF-8.")
+    return RefusedError(error.status_code, "refused", str(error.detail))
+
+
+def invalid(faults: Sequence[Mapping[str, Any]]) -> RefusedError:
+    """A request that is no JSON, or not of the right shape."""
+    if faults[0]["type"] == "json_invalid":
+        message = f"The body is no valid JSON: {faults[0]['ctx']['error']}. Send one object in UTF-8."
+        return bad("invalid_json", message)
+    told = [*map(told_fault, faults[:SHOWN]), *([f"And {len(faults) - SHOWN} more."] if len(faults) > SHOWN else [])]
+    return RefusedError(422, "invalid_request", " ".join(told) + " GET /docs shows every field.")
+
+
+def told_fault(fault: Mapping[str, Any]) -> str:
+    """What pydantic found, as a sentence."""
+    place = ".".join(str(part) for part in fault["loc"])
+    if not place and fault["type"] == "model_type":
+        return "The body is JSON, but not an object."
+    if fault["type"] == "extra_forbidden":
+        return f"There is no field {place[:60]}."
+    if fault["type"] == "missing":
+        return f"The field {place} is missing."
+    if fault["type"] == "value_error":
+        return str(fault["ctx"]["error"])
+    found = "" if isinstance(fault.get("input"), dict | list) else f", but is {fault.get('input')!r:.60}"
+    return f"{place}: {fault['msg'][:1].lower()}{fault['msg'][1:]}{found}."

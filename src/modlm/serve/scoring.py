@@ -1,139 +1,108 @@
-"""`/score`: sentences to log-probabilities, many requests in one pass of the model."""
+"""The answers of `/score`, `/rescore` and `/compare`: what is told of sentences that were scored."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Bools, Floats, Ids
-from modlm.model.language_model import LanguageModel
+from modlm.evaluation.compare import word_changes
+from modlm.evaluation.rescoring import IMPOSSIBLE, WORDS, Weights, lists_of
+from modlm.model.scored_text import ScoredText, names_of
 from modlm.serve.library import Served
-from modlm.text.encoding import encode_sentences
+from modlm.serve.refusals import bad
 from modlm.text.tokens import TokenVocabulary
-from modlm.text.vocabulary import END_NAME, UNKNOWN, Vocabulary
+from modlm.text.vocabulary import UNKNOWN
+
+SUMS = ("log_prob", "perplexity", "unknown")  # of a sentence, where little is told of it
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredSentences:
-    """Sentences as ids, the log P of each of their words, and sums for each sentence as plain Python numbers."""
-
-    ids: Ids
-    log_probs: Floats
-    starts: list[int]
-    """Where each sentence begins, and behind them the end of the last."""
-    sums: list[float]
-    """log P of each sentence."""
-    known_sums: list[float]
-    """The same without unknown words."""
-    unknown: list[int]
-    impossible: list[int]
-    """Words (or ends) of each sentence that have probability 0."""
-
-    def __len__(self) -> int:
-        return len(self.sums)
-
-    @classmethod
-    def of(cls, ids: Ids, log_probs: Floats, start: int) -> ScoredSentences:
-        """From the ids and log-probabilities of whole sentences."""
-        begins = np.flatnonzero(ids == start)
-        unknown_T: Bools = ids == UNKNOWN
-        sums = np.add.reduceat(log_probs, begins).tolist()
-        if unknown_T.any():
-            unknown = np.add.reduceat(unknown_T, begins, dtype=np.int64).tolist()
-            known_sums = np.add.reduceat(np.where(unknown_T, 0.0, log_probs), begins).tolist()
-        else:
-            unknown, known_sums = [0] * len(sums), sums
-        impossible = [0] * len(sums)
-        if not math.isfinite(sum(sums)):
-            impossible = np.add.reduceat(np.isneginf(log_probs), begins, dtype=np.int64).tolist()
-        return cls(ids, log_probs, [*begins.tolist(), len(ids)], sums, known_sums, unknown, impossible)
-
-    def part(self, first: int, after: int) -> ScoredSentences:
-        """Some neighbouring sentences."""
-        low, high, own = self.starts[first], self.starts[after], slice(first, after)
-        return ScoredSentences(
-            self.ids[low:high],
-            self.log_probs[low:high],
-            [start - low for start in self.starts[first : after + 1]],
-            self.sums[own],
-            self.known_sums[own],
-            self.unknown[own],
-            self.impossible[own],
-        )
-
-    def words(self, number: int) -> tuple[list[float | None], list[bool]]:
-        """For each word of a sentence and its end: log P, nothing where P is 0; and whether the word is known."""
-        place = slice(self.starts[number] + 1, self.starts[number + 1])
-        logs: list[float] = self.log_probs[place].tolist()
-        known: list[bool] = (self.ids[place] != UNKNOWN).tolist()
-        return ([finite(value) for value in logs] if self.impossible[number] else list(logs)), known
-
-
-def score_sentences(model: LanguageModel, sentences: Sequence[str]) -> ScoredSentences:
-    """Every sentence on its own, in one pass."""
-    ids = encode_sentences(sentences, model.vocabulary)
-    return ScoredSentences.of(ids, model.sentence_log_probs(ids), model.vocabulary.start)
-
-
-def finite(value: float) -> float | None:
-    """Nothing for the logarithm of 0, which JSON cannot hold."""
-    return value if value > -math.inf else None
-
-
-def perplexity_of(log_prob: float, predictions: int) -> float | None:
-    """exp of the mean; nothing where it is infinite, or where there are no predictions."""
-    if not predictions:
-        return None
-    mean = -log_prob / predictions
-    return math.exp(mean) if mean < 700 else None
-
-
-def score_answer(served: Served, sentences: Sequence[str], scored: ScoredSentences, *, words: bool) -> dict[str, Any]:
+def score_answer(served: Served, sentences: Sequence[str], scored: ScoredText, words: bool) -> dict[str, Any]:
     """The answer to a request for these sentences."""
-    records: list[dict[str, Any]] = []
-    for number, total in enumerate(scored.sums):
-        length = scored.starts[number + 1] - scored.starts[number] - 1
-        record: dict[str, Any] = {
-            "log_prob": finite(total),
-            "perplexity": perplexity_of(total, length),
-            "words": length - 1,
-            "unknown": scored.unknown[number],
-            "impossible": scored.impossible[number],
-        }
-        if words:
-            record["scores"] = word_scores(served.model.vocabulary, sentences[number], *scored.words(number))
-        records.append(record)
+    vocabulary = served.model.vocabulary
+    records = scored.sentence_records(names_of(vocabulary, sentences) if words else None)
+    if words and isinstance(vocabulary, TokenVocabulary):
+        for record, text in zip(records, sentences, strict=True):
+            places = [*vocabulary.places(text), (len(text), len(text))]
+            for word, (start, end) in zip(record["scores"], places, strict=True):
+                word |= {"start": start, "end": end}
     return {"model": served.name, "sentences": records, **totals(scored)}
 
 
-def word_scores(
-    vocabulary: Vocabulary, sentence: str, values: Sequence[float | None], known: Sequence[bool]
-) -> list[dict[str, Any]]:
-    """A record for each word and the end; tokens of a tokenizer also say which characters they are."""
-    names = [*vocabulary.split(sentence), END_NAME]
-    records: list[dict[str, Any]] = [
-        {"word": word, "log_prob": value, "known": is_known}
-        for word, value, is_known in zip(names, values, known, strict=True)
-    ]
-    if isinstance(vocabulary, TokenVocabulary):
-        for record, (start, end) in zip(records, [*vocabulary.places(sentence), (len(sentence),) * 2], strict=True):
-            record |= {"start": start, "end": end}
-    return records
-
-
-def totals(scored: ScoredSentences) -> dict[str, Any]:
+def totals(scored: ScoredText) -> dict[str, Any]:
     """Sums over all sentences."""
-    total, unknown = sum(scored.sums), sum(scored.unknown)
-    predictions = len(scored.ids) - len(scored)
     return {
-        "log_prob": finite(total),
-        "perplexity": perplexity_of(total, predictions),
-        "perplexity_without_unknown": perplexity_of(sum(scored.known_sums), predictions - unknown),
-        "predictions": predictions,
-        "unknown": unknown,
-        "impossible": sum(scored.impossible),
+        "log_prob": scored.log_likelihood,
+        "perplexity": scored.perplexity,
+        "perplexity_without_unknown": scored.perplexity_without_unknown,
+        "predictions": scored.predictions,
+        "unknown": scored.unknown,
+        "impossible": scored.impossible,
     }
+
+
+def rescore_answer(
+    served: Served,
+    texts: Sequence[str],
+    sizes: Sequence[int],
+    scores: Sequence[float],
+    scored: ScoredText,
+    weights: Weights,
+) -> dict[str, Any]:
+    """Lists of these sizes in the order in which `modlm rescore` puts them; equal totals keep their order."""
+    starts, log_probs_H = np.cumsum([0, *sizes]), scored.sentence_sums()
+    given = lists_of(texts, starts, np.array(scores), np.maximum(log_probs_H, IMPOSSIBLE))
+    with np.errstate(over="ignore", invalid="ignore"):  # scores and weights are of any size
+        totals_H = given.totals(weights.array())
+    rows = zip(log_probs_H.tolist(), totals_H.tolist(), given.features_HF[:, WORDS].astype(int).tolist(), strict=True)
+    hyps = [{"log_prob": log_prob, "score": total, "words": words} for log_prob, total, words in rows]
+    records = []
+    for begin, end in pairwise(starts.tolist()):
+        order = np.argsort(-totals_H[begin:end], kind="stable").tolist()
+        best = order[0]
+        records.append({"best": best, "text": texts[begin + best], "order": order, "hyps": hyps[begin:end]})
+    return {"model": served.name, "lists": records}
+
+
+def check_units(models: Sequence[Served]) -> None:
+    """Only models that split a text at the same places can be compared word by word."""
+    first, *others = (served.model.vocabulary for served in models)
+    for served, vocabulary in zip(models[1:], others, strict=True):
+        if not first.splits_like(vocabulary):
+            raise bad(
+                "different_units",
+                f"{models[0].name} reads {first.units} and {served.name} {vocabulary.units} of its own, so they cannot "
+                f"be compared word by word. Compare their perplexity per word: modlm eval.",
+            )
+
+
+def compare_answer(models: Sequence[Served], sentences: Sequence[str], scored: Sequence[ScoredText]) -> dict[str, Any]:
+    """The answer, from the scores of each model."""
+    names = names_of(models[0].model.vocabulary, sentences)
+    logs = zip(*(own.log_probs.tolist() for own in scored), strict=True)
+    known = zip(*((own.ids != UNKNOWN).tolist() for own in scored), strict=True)
+    words = [
+        {"word": name, "log_probs": values, "known": flags}
+        for name, values, flags in zip(names, logs, known, strict=True)
+    ]
+    sums = zip(*(own.sentence_records() for own in scored), strict=True)
+    gained, lost = changes(names, *scored[:2]) if len(scored) > 1 else ([], [])
+    return {
+        "models": [{"model": served.name, **totals(own)} for served, own in zip(models, scored, strict=True)],
+        "sentences": [
+            {"words": words[begin:end], "models": [{name: one[name] for name in SUMS} for one in own]}
+            for own, (begin, end) in zip(sums, pairwise(scored[0].bounds()), strict=True)
+        ],
+        "gained": gained,
+        "lost": lost,
+    }
+
+
+def changes(names: Sequence[str], first: ScoredText, second: ScoredText) -> tuple[list[Any], list[Any]]:
+    """Words that gained and lost most under the second model against the first, in bits over the whole text."""
+    words, word_of = np.unique(np.array(names, dtype=object), return_inverse=True)
+    gained, lost = word_changes(words.tolist(), word_of, first.log_probs, second.log_probs)
+    return [asdict(change) for change in gained], [asdict(change) for change in lost]

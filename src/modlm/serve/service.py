@@ -1,53 +1,54 @@
-"""What the server does, without HTTP: requests in, JSON out; scores in batches, longer work in threads."""
+"""What the server does: a method for each endpoint, requests in, answers out; their docstrings are its documentation.
+
+Scores go through batches, longer work through threads; both write their JSON there, away from the event loop.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import orjson
+from fastapi import Query, Response
+from fastapi.responses import StreamingResponse
 
 import modlm
 from modlm.evaluation.rescoring import Weights
 from modlm.model.sampling import Sampling
+from modlm.model.scored_text import ScoredText
+from modlm.serve import requests
 from modlm.serve.batching import Batcher
-from modlm.serve.comparing import check_units, compare_answer
-from modlm.serve.explaining import explain_answer
+from modlm.serve.explaining import explain_answer, next_answer
 from modlm.serve.generating import Generation
 from modlm.serve.library import Library, Served
 from modlm.serve.limits import Limits
-from modlm.serve.metrics import Metrics
-from modlm.serve.predicting import next_answer
+from modlm.serve.metrics import CONTENT_TYPE, Metrics
 from modlm.serve.refusals import too_large
-from modlm.serve.requests import (
-    CompareRequest,
-    ExplainRequest,
-    GenerateRequest,
-    NextRequest,
-    RescoreRequest,
-    ScoreRequest,
-    WhyRequest,
-)
-from modlm.serve.rescoring import rescore_answer
-from modlm.serve.scoring import ScoredSentences, score_answer
+from modlm.serve.scoring import check_units, compare_answer, rescore_answer, score_answer
 from modlm.serve.texts import check_context, check_sentences, lines_of
 from modlm.serve.why import why_answer
-from modlm.serve.workers import Workers
+from modlm.serve.workers import Check, Workers
 
-Json = bytes
 T = TypeVar("T")
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+class Json(Response):
+    """JSON that is written already."""
+
+    media_type = "application/json"
 
 
 class Service:
     """The endpoints of one server."""
 
-    def __init__(self, library: Library, limits: Limits, metrics: Metrics) -> None:
-        self.library, self.limits, self.metrics = library, limits, metrics
+    def __init__(self, library: Library, limits: Limits, counters: Metrics) -> None:
+        self.library, self.limits, self.counters = library, limits, counters
         self.workers = Workers()
         self.batchers = {
-            name: Batcher(served.model, lambda: self.workers.scoring, partial(metrics.scored, name))
+            name: Batcher(served.model, lambda: self.workers.scoring, partial(counters.scored, name))
             for name, served in library.models.items()
         }
         self.stopping: Callable[[], bool] = lambda: False
@@ -55,67 +56,89 @@ class Service:
 
     # ---- scores --------------------------------------------------------------------------------------------------
 
-    async def score(self, body: ScoreRequest) -> Json:
-        """`/score`."""
+    async def score(self, body: requests.ScoreRequest) -> Response:
+        """The natural log-probability and perplexity of sentences, each on its own, and of all together.
+
+        With `words` also of every word. Requests that arrive at the same time are scored together.
+        """
         served = self.library.model(body.model)
         sentences = body.sentences or lines_of(body.text)
         return await self._scored(
-            served,
-            sentences,
-            lambda scored: orjson.dumps(score_answer(served, sentences, scored, words=body.words)),
+            served, sentences, lambda scored: Json(orjson.dumps(score_answer(served, sentences, scored, body.words)))
         )
 
-    async def rescore(self, body: RescoreRequest) -> Json:
-        """`/rescore`."""
+    async def rescore(self, body: requests.RescoreRequest) -> Response:
+        """Each hypothesis gets score + lm_weight log_prob + word_penalty words; lists come back best first."""
         served = self.library.model(body.model)
-        lists = [[(hyp.text, hyp.score) for hyp in entry.hyps] for entry in body.nbest]
-        weights = Weights(body.lm_weight, body.word_penalty, body.rank_weight)
+        hyps = [hyp for entry in body.nbest for hyp in entry.hyps]
+        sizes, scores = [len(entry.hyps) for entry in body.nbest], [hyp.score for hyp in hyps]
+        texts, weights = [hyp.text for hyp in hyps], Weights(body.lm_weight, body.word_penalty, body.rank_weight)
         return await self._scored(
-            served,
-            [text for hyps in lists for text, _ in hyps],
-            lambda scored: orjson.dumps(rescore_answer(served.name, lists, scored, weights)),
-        )
+            served, texts,
+            lambda scored: Json(orjson.dumps(rescore_answer(served, texts, sizes, scores, scored, weights))),
+        )  # fmt: skip
 
-    async def compare(self, body: CompareRequest) -> Json:
-        """`/compare`."""
+    async def compare(self, body: requests.CompareRequest) -> Response:
+        """A text under several models, word by word, and the words that gained or lost most under the second."""
         models, sentences = [self.library.model(name) for name in body.models], lines_of(body.text)
         check_units(models)
         scored = [await self._scored(served, sentences, lambda own: own) for served in models]
-        return await self.workers.run(lambda check: orjson.dumps(compare_answer(models, sentences, scored)))
+        return await self._worked(lambda check: compare_answer(models, sentences, scored))
 
-    async def _scored(self, served: Served, sentences: Sequence[str], finish: Callable[[ScoredSentences], T]) -> T:
+    async def _scored(self, served: Served, sentences: Sequence[str], finish: Callable[[ScoredText], T]) -> T:
         words = check_sentences(sentences, self.limits)
         return await self.batchers[served.name].score(sentences, words, finish)
 
+    async def _worked(self, work: Callable[[Check], Any]) -> Response:
+        return await self.workers.run(lambda check: Json(orjson.dumps(work(check))))
+
     # ---- looking into models -------------------------------------------------------------------------------------
 
-    async def explain(self, body: ExplainRequest) -> Json:
-        """`/explain`."""
+    async def explain(self, body: requests.ExplainRequest) -> Response:
+        """For every word of a text: its probability in each column, the columns' weights, and their shares."""
         served, sentences = self.library.model(body.model), lines_of(body.text)
         check_sentences(sentences, self.limits)
-        return await self.workers.run(lambda check: orjson.dumps(explain_answer(served, sentences, check)))
+        return await self._worked(lambda check: explain_answer(served, sentences, check))
 
-    async def why(self, body: WhyRequest) -> Json:
-        """`/why`."""
+    async def why(self, body: requests.WhyRequest) -> Response:
+        """For one word after a context: the matched contexts, their counts, followers and fallbacks, and the weights.
+
+        A pruned model, or one from an ARPA file, has no counts; its answer says so in a `note`.
+        """
         served = self.library.model(body.model)
         check_context(body.context)
-        return await self.workers.run(
-            lambda check: orjson.dumps(why_answer(served, body.context, body.word, start=body.start))
-        )
+        return await self._worked(lambda check: why_answer(served, body.context, body.word, start=body.start))
 
-    async def next_words(self, body: NextRequest) -> Json:
-        """`/next`."""
+    async def next_words(self, body: requests.NextRequest) -> Response:
+        """The most probable next words after a context, and how much of their probability each column gave.
+
+        With `by_column` also what each column would predict by itself, with its weight in the mixture.
+        """
         served = self.library.model(body.model)
         check_context(body.context)
-        return await self.workers.run(
-            lambda check: orjson.dumps(
-                next_answer(served, body.context, body.k, by_column=body.by_column, start=body.start)
-            )
+        return await self._worked(
+            lambda check: next_answer(served, body.context, body.k, by_column=body.by_column, start=body.start)
         )
 
     # ---- generating ----------------------------------------------------------------------------------------------
 
-    def generation(self, body: GenerateRequest) -> Generation:
+    async def generate(self, body: requests.GenerateRequest) -> Response:
+        """Words drawn from the model after a context, until the sentence ends.
+
+        As server-sent events: `data: {"word", "probability"}` for each word, and in the end
+        `data: {"done": true, "reason"}`. The drawing stops when the client goes away. With `"stream": false` all words
+        come in one answer.
+        """
+        generation = self.generation(body)
+        if body.stream:
+            return StreamingResponse(self.events(generation), 200, STREAM_HEADERS, "text/event-stream")
+        words = [word async for portion in self.portions(generation) for word in portion]
+        served = generation.served
+        context = served.model.vocabulary.split(body.context)
+        text = served.model.vocabulary.join([*context, *(word["word"] for word in words)])
+        return Json(orjson.dumps({"model": served.name, "words": words, "text": text, "reason": generation.reason}))
+
+    def generation(self, body: requests.GenerateRequest) -> Generation:
         """A sentence about to be drawn, if the request is in order."""
         served = self.library.model(body.model)
         check_context(body.context)
@@ -133,45 +156,45 @@ class Service:
         until = time.monotonic() + self.limits.timeout
         while not generation.reason:
             words = await self.workers.run(lambda check: generation.portion())
-            self.metrics.generated[generation.served.name] += len(words)
+            self.counters.generated(generation.served.name, len(words))
             yield words
             if not generation.reason and (self.stopping() or time.monotonic() > until):
                 generation.reason = "shutdown" if self.stopping() else "timeout"
 
-    async def generate(self, body: GenerateRequest) -> Json:
-        """`/generate` as one answer."""
-        generation = self.generation(body)
-        words = [word async for portion in self.portions(generation) for word in portion]
-        vocabulary = generation.served.model.vocabulary
-        text = vocabulary.join([*vocabulary.split(body.context), *(word["word"] for word in words)])
-        return orjson.dumps(
-            {"model": generation.served.name, "words": words, "text": text, "reason": generation.reason}
-        )
-
     async def events(self, generation: Generation) -> AsyncIterator[bytes]:
-        """`/generate` as server-sent events."""
+        """The words as server-sent events."""
         async for portion in self.portions(generation):
             yield b"".join(b"data: " + orjson.dumps(word) + b"\n\n" for word in portion)
         yield b"data: " + orjson.dumps({"done": True, "reason": generation.reason}) + b"\n\n"
 
     # ---- the server itself ---------------------------------------------------------------------------------------
 
-    async def models(self) -> Json:
-        """`/models`."""
-        return orjson.dumps(
-            {
-                "models": [served.described() for served in self.library.models.values()],
-                "runs": [run.described() for run in self.library.runs.values()],
-                "version": modlm.__version__,
-                "limits": self.limits.as_dict(),
-            }
-        )
+    async def models(self) -> Response:
+        """The models that are served, the runs that are watched, and the limits of requests."""
+        answer = {
+            "models": [served.described() for served in self.library.models.values()],
+            "runs": [run.described() for run in self.library.runs.values()],
+            "version": modlm.__version__,
+            "limits": self.limits.as_dict(),
+        }
+        return Json(orjson.dumps(answer))
 
-    async def runs(self) -> Json:
-        """`/runs`."""
-        return orjson.dumps({"runs": [run.described() for run in self.library.runs.values()]})
+    async def runs(self) -> Response:
+        """The training runs given with --run."""
+        return Json(orjson.dumps({"runs": [run.described() for run in self.library.runs.values()]}))
 
-    async def run(self, name: str, after: int) -> Json:
-        """`/runs/{name}`."""
+    async def run(
+        self, name: str, after: Annotated[int, Query(ge=0, le=2**31, description="Lines that are known already.")] = 0
+    ) -> Response:
+        """The journal of a training run from a line on, for curves that grow while it goes on."""
         found = self.library.run(name)
-        return await self.workers.run(lambda check: orjson.dumps(found.answer(after)))
+        return await self._worked(lambda check: found.answer(after))
+
+    async def health(self) -> Response:
+        """Needs no token."""
+        uptime = time.monotonic() - self.counters.begun
+        return Json(orjson.dumps({"status": "ok", "version": modlm.__version__, "uptime": uptime}))
+
+    async def metrics(self) -> Response:
+        """Requests, times, batches, words and memory for Prometheus."""
+        return Response(self.counters.text(), media_type=CONTENT_TYPE)

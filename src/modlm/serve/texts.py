@@ -25,15 +25,18 @@ def check_sentences(sentences: Sequence[str], limits: Limits) -> int:
             "too_many_sentences",
             f"{len(sentences):,} sentences, but at most {limits.max_sentences:,} are taken at once. Send fewer.",
         )
-    words = 0
-    for number, sentence in enumerate(sentences, start=1):
-        if "\n" in sentence:
-            raise bad(
-                "line_break",
-                f"Sentence {number} holds a line break, which ends a sentence. Send lines as separate sentences, or "
-                f'all of them as "text".',
-            )
-        words += check_words(sentence, where=f"Sentence {number}")
+    text = "\n".join(sentences)
+    if text.count("\n") >= len(sentences):
+        number = next(number for number, sentence in enumerate(sentences, start=1) if "\n" in sentence)
+        raise bad(
+            "line_break",
+            f"Sentence {number} holds a line break, which ends a sentence. Send lines as separate sentences, or all of "
+            f'them as "text".',
+        )
+    if "s>" in text:
+        for number, sentence in enumerate(sentences, start=1):
+            check_reserved(sentence, where=f"Sentence {number}")
+    words = word_count(text)
     if words > limits.max_words:
         raise too_large(
             "too_many_words",
@@ -42,23 +45,27 @@ def check_sentences(sentences: Sequence[str], limits: Limits) -> int:
     return words
 
 
-def check_words(sentence: str, *, where: str) -> int:
-    """The number of words; refuses the names of sentence boundaries."""
-    if "s>" in sentence:
-        for name in (START_NAME, END_NAME):
-            if name in split_words(sentence):
-                raise bad(
-                    "reserved_word",
-                    f"{where} holds {name}, which stands for a sentence boundary and is added by itself. Leave it out.",
-                )
-    return len(sentence.split()) if sentence.isascii() else len(split_words(sentence))
+def check_reserved(sentence: str, *, where: str) -> None:
+    """Refuse the names of sentence boundaries."""
+    for name in (START_NAME, END_NAME):
+        if name in sentence and name in split_words(sentence):
+            raise bad(
+                "reserved_word",
+                f"{where} holds {name}, which stands for a sentence boundary and is added by itself. Leave it out.",
+            )
+
+
+def word_count(text: str) -> int:
+    """How many words a text has; `str.split` is faster where it splits at the same characters."""
+    return len(text.split()) if text.isascii() else len(split_words(text))
 
 
 def check_context(context: str) -> None:
     """The words before a prediction."""
     if "\n" in context:
         raise bad("line_break", "The context holds a line break, which ends a sentence. Send its last line alone.")
-    words = check_words(context, where="The context")
+    check_reserved(context, where="The context")
+    words = word_count(context)
     if words > MOST_CONTEXT:
         raise too_large(
             "too_many_words",

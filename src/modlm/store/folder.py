@@ -74,6 +74,8 @@ class Folder:
     """The listed sha256 of each file."""
     inside: str = ""
     """What names of files begin with: that of the folder inside, with a slash."""
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """Functions that whoever opens the folder gives for columns by their names."""
 
     def part(self, name: str, *, inside: str = "") -> Folder:
         """A group of settings in `about`, with files in a folder inside this one."""

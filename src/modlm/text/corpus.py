@@ -20,7 +20,7 @@ from modlm.errors import ConfigError, VocabularyError
 from modlm.files import new_folder
 from modlm.store.manifest import Verify
 from modlm.store.npy import write_npy
-from modlm.text.corpus_folder import IDS, PIECE, Numbers, check_ids, read_folder, write_record
+from modlm.text.corpus_folder import IDS, PIECE, check_ids, read_folder, write_record
 from modlm.text.folds import fold_cuts
 from modlm.text.options import TextOptions
 from modlm.text.sources import BLOCK_BYTES, Text
@@ -110,11 +110,7 @@ class Corpus:
         """Write the corpus to a folder."""
         with new_folder(Path(folder), overwrite=overwrite) as place:
             write_npy(place / IDS, self.ids)
-            self.write_record(place)
-
-    def write_record(self, place: Path) -> None:
-        """Write all but the ids to a folder."""
-        write_record(place, self.ids, self.vocabulary, Numbers(self.sentences, self.unknown), self.sources)
+            write_record(place, self)
 
     @property
     def words(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from modlm.store.npy import open_npy
 from modlm.text.tokens import TOKENIZER
 from modlm.text.vocabulary import END, UNKNOWN, VOCABULARY, Vocabulary
 from modlm.text.vocabulary_files import vocabulary_in
+
+if TYPE_CHECKING:
+    from modlm.text.corpus import Corpus
 
 KIND, IDS = "corpus", "ids.npy"
 PIECE = 1 << 22  # ids looked at together when a corpus is checked
@@ -33,20 +37,18 @@ class Numbers:
     unknown: int
 
 
-def write_record(
-    folder: Path, ids: Ids, vocabulary: Vocabulary, numbers: Numbers, sources: tuple[int, ...] = ()
-) -> None:
-    """Write the vocabulary and the record beside `ids.npy`."""
-    for name, data in vocabulary.files().items():
+def write_record(folder: Path, corpus: Corpus) -> None:
+    """Write all but the ids."""
+    for name, data in corpus.vocabulary.files().items():
         (folder / name).write_bytes(data)
     record = {
         "format": f"modlm {KIND}",
         "version": 1,
-        "ids": len(ids),
-        "sentences": numbers.sentences,
-        "unknown": numbers.unknown,
-        "sources": list(sources),
-        **vocabulary.fingerprints(),
+        "ids": len(corpus.ids),
+        "sentences": corpus.sentences,
+        "unknown": corpus.unknown,
+        "sources": list(corpus.sources),
+        **corpus.vocabulary.fingerprints(),
     }
     (folder / manifest_name(KIND)).write_text(json.dumps(record, indent=2) + "\n")
 

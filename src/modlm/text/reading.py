@@ -1,20 +1,24 @@
-"""One pass over a text: its ids into a store, and its words into a vocabulary when none is given."""
+"""One pass over a text: its ids into a store, and its words into a vocabulary when none is given.
+
+A store takes arrays one after the other and gives one array in the end, on the way to which each part may be translated
+to its final ids: with a mapping for each part, its ids are looked up there.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from modlm.arrays import threads
+from modlm.arrays import Ids, threads
 from modlm.errors import InputError
 from modlm.files import new_folder
 from modlm.store.npy import NpyWriter
 from modlm.text.corpus import Corpus, TextSize
-from modlm.text.corpus_folder import IDS
+from modlm.text.corpus_folder import IDS, write_record
 from modlm.text.encoding import Encoder, KernelEncoder, encoded, encoders_of
-from modlm.text.id_store import FileStore, MemoryStore
 from modlm.text.options import TextOptions
 from modlm.text.sources import Text, source_of
 from modlm.text.vocabulary import Vocabulary
@@ -30,7 +34,7 @@ def read_text(
     with new_folder(Path(folder), overwrite=overwrite) as place:
         with NpyWriter(place / IDS, "<u4") as writer:
             corpus = _read(text, options, FileStore(writer))
-        corpus.write_record(place)
+        write_record(place, corpus)
     return Corpus.open(folder, verify="fast")
 
 
@@ -66,3 +70,56 @@ def _read(text: Text, options: TextOptions, store: MemoryStore | FileStore | Non
     ids = np.empty(0, np.uint32) if store is None else store.finish(mappings)
     sources = tuple(by_source) if len(by_source) > 1 else ()
     return Corpus(ids, vocabulary, sum(by_source), unknown, sources, TextSize(words, size))
+
+
+class MemoryStore:
+    """Parts in memory; each is let go as soon as it stands in the final array."""
+
+    def __init__(self) -> None:
+        self.parts: list[Ids] = []
+
+    def append(self, ids: Ids) -> None:
+        """Take the next part."""
+        self.parts.append(ids)
+
+    def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
+        """All parts as one array."""
+        parts, self.parts = self.parts[::-1], []
+        if len(parts) == 1 and not mappings:
+            return parts[0]
+        whole = np.empty(sum(map(len, parts)), np.uint32)
+        at = 0
+        for place in range(len(parts)):
+            part = parts.pop()
+            target = whole[at : at + len(part)]
+            if mappings:
+                _translate(part, mappings[place], target)
+            else:
+                target[:] = part
+            at += len(part)
+        return whole
+
+
+class FileStore:
+    """Parts in an `.npy` file."""
+
+    def __init__(self, writer: NpyWriter) -> None:
+        self.writer, self.bounds = writer, [0]
+
+    def append(self, ids: Ids) -> None:
+        """Take the next part."""
+        self.writer.append(ids)
+        self.bounds.append(self.writer.length)
+
+    def finish(self, mappings: Sequence[Ids] | None = None) -> Ids:
+        """All parts as one memory-mapped array, translated in place."""
+        whole: Ids = self.writer.finish(mode="r+" if mappings else "r")
+        for mapping, start, end in zip(mappings or (), self.bounds, self.bounds[1:], strict=False):
+            _translate(whole[start:end], mapping, whole[start:end])
+        return whole
+
+
+def _translate(ids: Ids, mapping: Ids, out: Ids) -> None:
+    from modlm.text.text_kernels import translate
+
+    translate(np.asarray(ids), mapping, np.asarray(out))

@@ -19,7 +19,8 @@ from modlm.counts.counting import count_text
 from modlm.counts.counts import Counts
 from modlm.counts.imported import import_counts
 from modlm.counts.trie import Trie
-from modlm.errors import InputError, VocabularyError
+from modlm.errors import ConfigError, InputError, VocabularyError
+from modlm.families import BLOCKS
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.store.manifest import is_folder
 from modlm.text.corpus import Corpus
@@ -85,11 +86,25 @@ def _columns(name: str, config: ColumnsConfig, corpus: Corpus, counted: dict[Has
 
 def _other_block(name: str, config: ColumnsConfig, corpus: Corpus) -> Block:
     """A block that does not come from the training text."""
+    if config.block:
+        return _configured(name, config, corpus.vocabulary)
     if config.model:
         return _model_block(config.model, corpus.vocabulary)
     if config.text:
         return _smoothed(config, _count(config, _other_text(name, config, corpus)))
     return _smoothed(config, _other_counts(config, corpus.vocabulary))
+
+
+def _configured(name: str, config: ColumnsConfig, vocabulary: Vocabulary) -> Block:
+    """A block of any kind from its settings."""
+    kind = BLOCKS[config.block]
+    if not hasattr(kind, "configured"):
+        raise ConfigError(f"columns.{name}.block: a {config.block!r} cannot be made from settings.")
+    try:
+        block: Block = kind.configured(vocabulary, **config.settings)
+    except TypeError as error:
+        raise ConfigError(f"columns.{name}.settings do not fit a {config.block!r}: {error}.") from error
+    return block
 
 
 def _smoothed(config: ColumnsConfig, counts: Counts) -> NgramBlock:

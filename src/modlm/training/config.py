@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from modlm.counts.counts import EDGES
 from modlm.counts.skip import check_positions
 from modlm.errors import ConfigError
+from modlm.families import BLOCKS
 from modlm.nets.config import BlockDropoutConfig, NetConfig, one_of
 from modlm.smoothing import SMOOTHERS
 
@@ -37,14 +39,24 @@ class ColumnsConfig:
     smoothing: str = "modified-kneser-ney"
     edge: str = "once"
     """With positions always `repeat`: there is `<s>` as far back as they reach."""
+    block: str = ""
+    """A block of another kind, made from `settings`."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What that block takes."""
 
     def __post_init__(self) -> None:
+        if self.block:
+            BLOCKS.choose(self.block)
+        elif self.settings:
+            raise ConfigError("columns.settings are for a block of another kind; name it with columns.block.")
         one_of("columns.smoothing", self.smoothing, tuple(SMOOTHERS))
         one_of("columns.edge", self.edge, tuple(EDGES))
-        if sum(map(bool, (self.text, self.counts, self.model))) > 1:
-            raise ConfigError("columns takes one of text, counts and model; give each its own block.")
-        if self.source and (self.counts or self.model):
-            raise ConfigError("columns.source is counted, alone or with columns.text; leave out counts and model.")
+        if sum(map(bool, (self.text, self.counts, self.model, self.block))) > 1:
+            raise ConfigError("columns takes one of text, counts, model and block; give each its own block.")
+        if self.source and (self.counts or self.model or self.block):
+            raise ConfigError(
+                "columns.source is counted, alone or with columns.text; leave out counts, model and block."
+            )
         if self.source < 0:
             raise ConfigError(f"columns.source counts the run's texts from 1, but is {self.source}.")
         if self.order < 1:
@@ -54,7 +66,7 @@ class ColumnsConfig:
 
     def _take_positions(self) -> None:
         """Check the positions, and let order and edge be what they make them."""
-        if self.counts or self.model:
+        if self.counts or self.model or self.block:
             raise ConfigError(
                 "columns.positions tells how to count a text, but counts or a model are given. Leave it out."
             )
@@ -72,7 +84,7 @@ class ColumnsConfig:
     @property
     def held_out(self) -> bool:
         """Whether these are counts of the training text itself, or of a part of it."""
-        return self.source > 0 or not (self.text or self.counts or self.model)
+        return self.source > 0 or not (self.text or self.counts or self.model or self.block)
 
 
 def usual_columns(texts: int) -> dict[str, ColumnsConfig]:

@@ -159,6 +159,8 @@ def type_of(path: str) -> Any:
     known = settings()
     if _pattern(path) in known:
         return known[_pattern(path)]
+    if _pattern(path).startswith("columns.*.settings."):
+        return Any
     if path in tables() or re.fullmatch(r"columns\.[^.]+", path):
         inside = [name for name in known if name.startswith(f"{_pattern(path + '.')}")]
         raise ConfigError(f"{path} is a table, not a setting. Set what is in it: {', '.join(inside)}.")

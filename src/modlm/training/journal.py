@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 from modlm.files import output_error
+from modlm.model.scored_text import perplexity_of
 
 JOURNAL = "journal.jsonl"
 TIMINGS = "timings.jsonl"
@@ -56,4 +57,4 @@ def _finite(value: Value) -> Value:
 
 def perplexity(mean_nll: float) -> float:
     """exp, or infinity where that is too large for a number."""
-    return math.exp(mean_nll) if mean_nll < 700 else math.inf
+    return perplexity_of(-mean_nll, 1)

@@ -18,6 +18,7 @@ from modlm.errors import ConfigError
 TEXTS = tuple[str, ...]
 WHOLES = tuple[int, ...]
 GROUPS = tuple[tuple[str, ...], ...]
+FREE = dict[str, Any]
 RULES: dict[Any, str] = {
     str: 'text in quotes, such as "word"',
     int: "a whole number",
@@ -26,6 +27,7 @@ RULES: dict[Any, str] = {
     TEXTS: 'a list of texts, such as ["counts", "word"]',
     WHOLES: "a list of whole numbers, such as [4, 3, 2]",
     GROUPS: 'a list of lists of texts, such as [["news"], ["web", "mail"]]',
+    FREE: "a table",
 }
 
 
@@ -40,6 +42,8 @@ def fields_of(config: type[Any]) -> dict[str, Any]:
 
 def checked(value: object, kind: Any, *, path: str) -> Any:
     """A value that TOML gave, as the type of its field."""
+    if kind is Any:
+        return value
     check = CHECKS[kind]
     try:
         return check(value)
@@ -91,6 +95,12 @@ def _groups(value: object) -> GROUPS:
     return tuple(_texts(item) for item in value)
 
 
+def _free(value: object) -> FREE:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
 CHECKS: dict[Any, Callable[[object], Any]] = {
     str: _text,
     int: _whole,
@@ -99,6 +109,7 @@ CHECKS: dict[Any, Callable[[object], Any]] = {
     TEXTS: _texts,
     WHOLES: _wholes,
     GROUPS: _groups,
+    FREE: _free,
 }
 
 
@@ -111,6 +122,9 @@ def parsed(text: str, kind: Any, *, path: str) -> Any:
 
 
 def _plain(text: str, kind: Any) -> object:
+    if kind is Any:
+        found = _toml(text)
+        return text if isinstance(found, _Unparsed) else found
     if kind is str:
         return _toml(text) if text[:1] in ("'", '"') else text
     if kind == TEXTS and not text.startswith("["):

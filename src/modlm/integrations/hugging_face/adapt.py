@@ -21,10 +21,9 @@ from modlm.arrays import Floats
 from modlm.blocks import NgramBlock, UniformBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.blocks.held_out import HeldOutColumns
-from modlm.config import choose
 from modlm.counts import count_text
 from modlm.counts.counts import Counts
-from modlm.errors import ConfigError, InputError
+from modlm.errors import ConfigError, InputError, choose
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
 from modlm.integrations.hugging_face.mixer_training import (
@@ -38,12 +37,11 @@ from modlm.integrations.hugging_face.mixer_training import (
 from modlm.integrations.hugging_face.pass_cache import Pass, entry_of, run_pass
 from modlm.mixers import HeuristicMixer, StaticMixer, expectation_maximisation
 from modlm.model.mixture import Mixture
-from modlm.model.perplexity import Perplexity
+from modlm.model.scored_text import ScoredText
 from modlm.nets.config import one_of
 from modlm.nets.net_mixer import NetMixer
 from modlm.smoothing import SMOOTHERS, Estimates, estimate
 from modlm.text.corpus import Corpus
-from modlm.text.vocabulary import UNKNOWN
 
 MIXERS = ("learned", "static")
 STOPPING = 5  # without lines to tune on, every so many lines of the validation text says when to stop: the last ones
@@ -84,7 +82,7 @@ class Result:
     """An adapted model and its numbers."""
 
     model: Mixture
-    texts: dict[str, dict[str, Perplexity]]
+    texts: dict[str, dict[str, ScoredText]]
     """Perplexities by text, then by what was mixed."""
     weights: dict[str, float]
     """Static lambda by column."""
@@ -285,22 +283,10 @@ def sums_of_lines(log_probs_P: Floats, corpus: Corpus) -> Floats:
     return sums
 
 
-def perplexity_of(log_probs_P: Floats, corpus: Corpus) -> Perplexity:
+def perplexity_of(log_probs_P: Floats, corpus: Corpus) -> ScoredText:
     """The perplexity of a text whose predictions have these logarithms."""
     ids = np.asarray(corpus.ids)
-    unknown = ids[ids != corpus.vocabulary.start] == UNKNOWN
-    size = corpus.size
-    return Perplexity(
-        float(log_probs_P[~unknown].sum()),
-        float(log_probs_P[unknown].sum()),
-        corpus.sentences,
-        corpus.words,
-        int(np.count_nonzero(unknown)),
-        int(np.count_nonzero(np.isneginf(log_probs_P))),
-        0.0,
-        size.words if size else 0,
-        size.bytes if size else 0,
-    )
+    return ScoredText.of(ids[ids != corpus.vocabulary.start], log_probs_P, corpus.size)
 
 
 def peak_memory() -> float:

@@ -1,0 +1,259 @@
+"""A scored text: whatever says a perplexity says it from this one record, and says what it counted."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from modlm.arrays import Bools, Floats, Ids
+from modlm.errors import InputError
+from modlm.progress import progress
+from modlm.text.corpus import Corpus, TextSize
+from modlm.text.encoding import encode_sentences, encoded, encoders_of
+from modlm.text.options import TextOptions
+from modlm.text.sources import source_of
+from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
+
+if TYPE_CHECKING:
+    from modlm.model.language_model import LanguageModel
+
+LARGEST = 700.0  # exp of more is no float
+NO_SIZE = TextSize(0, 0)
+NO_IDS: Ids = np.zeros(0, np.uint32)
+NO_LOG_PROBS: Floats = np.zeros(0)
+
+
+def perplexity_of(log_likelihood: float, predictions: int) -> float:
+    """exp of the mean negative log-likelihood; infinite where it is too large for a float, NaN of no predictions."""
+    if not predictions:
+        return math.nan
+    mean = -log_likelihood / predictions
+    return math.exp(mean) if mean < LARGEST else math.inf
+
+
+@dataclass(
+    slots=True, eq=False
+)  # not frozen: the server makes one for each sentence, and that would take four times as long
+class ScoredText:
+    """How probable a text is; every word and one end for each sentence are predictions. `float()` is its perplexity."""
+
+    known_log_likelihood: float
+    """Natural logarithm of the probability of all words that are known, and of the sentence ends."""
+    unknown_log_likelihood: float
+    """That of the unknown words."""
+    sentences: int
+    words: int
+    unknown: int
+    impossible: int
+    """Predictions with probability 0; any makes the perplexity infinite."""
+    seconds: float = 0.0
+    text_words: int = 0
+    """Words between white space, whatever the model predicts; 0 when the text came as ids and that is not known."""
+    bytes: int = 0
+    """Of all lines as UTF-8, with a line end each; 0 when that is not known."""
+    ids: Ids = field(default_factory=lambda: NO_IDS, repr=False, compare=False)
+    """Of all predictions, where these are kept: a streamed text keeps its sums alone."""
+    log_probs: Floats = field(default_factory=lambda: NO_LOG_PROBS, repr=False, compare=False)
+    """Natural logarithms, in the same places."""
+
+    @classmethod
+    def of(cls, ids: Ids, log_probs: Floats, size: TextSize | None = None) -> ScoredText:
+        """From every prediction of a text, `w … </s>` for each sentence."""
+        known, unknown_T = float(log_probs.sum()), ids == UNKNOWN
+        impossible = 0 if math.isfinite(known) else int(np.count_nonzero(np.isneginf(log_probs)))
+        sentences, unknown = int(np.count_nonzero(ids == END)), int(np.count_nonzero(unknown_T))
+        if unknown:
+            known = float(log_probs[~unknown_T].sum())
+        unknown_sum = float(log_probs[unknown_T].sum()) if unknown else 0.0
+        words, size = len(ids) - sentences, size or NO_SIZE
+        return cls(
+            known, unknown_sum, sentences, words, unknown, impossible, 0.0, size.words, size.bytes, ids, log_probs
+        )  # fmt: skip
+
+    @classmethod
+    def total(cls, parts: Iterable[ScoredText]) -> ScoredText:
+        """The sums over parts of a text, without their words; the parts may be streamed."""
+        return cls(*[sum(column) for column in zip(*map(SUMS, parts), strict=True)] or [0] * 6)
+
+    def bounds(self) -> list[int]:
+        """Where each sentence begins among the predictions, and behind them the end of the last."""
+        return [0, *(np.flatnonzero(self.ids == END) + 1).tolist()]
+
+    def parts(self, sizes: Sequence[int]) -> list[ScoredText]:
+        """Neighbouring sentences, so many in each part."""
+        if len(sizes) == 1:
+            return [self]
+        bounds = self.bounds()
+        cuts = [bounds[count] for count in accumulate(sizes, initial=0)]
+        return [ScoredText.of(self.ids[low:high], self.log_probs[low:high]) for low, high in pairwise(cuts)]
+
+    def sentence_sums(self) -> Floats:
+        """log P of each sentence."""
+        return np.add.reduceat(self.log_probs, self.bounds()[:-1])
+
+    def sentence_records(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """For JSON, a record for each sentence; with the names of all predictions, their `scores` too."""
+        bounds = self.bounds()
+        begins = np.array(bounds[:-1])
+        sums, none = np.add.reduceat(self.log_probs, begins).tolist(), [0] * len(begins)
+
+        def counted(places_T: Bools) -> list[int]:
+            counts: list[int] = np.add.reduceat(places_T, begins, dtype=np.int64).tolist()
+            return counts
+
+        unknown_T = self.ids == UNKNOWN
+        unknown = counted(unknown_T) if self.unknown else none
+        impossible = counted(np.isneginf(self.log_probs)) if self.impossible else none
+        records: list[dict[str, Any]] = [
+            {
+                "log_prob": log_prob,
+                "perplexity": perplexity_of(log_prob, end - begin),
+                "words": end - begin - 1,
+                "unknown": unknowns,
+                "impossible": zeros,
+            }
+            for log_prob, (begin, end), unknowns, zeros in zip(sums, pairwise(bounds), unknown, impossible, strict=True)
+        ]
+        if names is not None:
+            rows = zip(names, self.log_probs.tolist(), unknown_T.tolist(), strict=True)
+            words = [
+                {"word": name, "log_prob": log_prob, "known": not is_unknown} for name, log_prob, is_unknown in rows
+            ]
+            for record, (begin, end) in zip(records, pairwise(bounds), strict=True):
+                record["scores"] = words[begin:end]
+        return records
+
+    @property
+    def log_likelihood(self) -> float:
+        """Natural logarithm of the whole text's probability."""
+        return self.known_log_likelihood + self.unknown_log_likelihood
+
+    @property
+    def predictions(self) -> int:
+        """Words plus one end for each sentence."""
+        return self.words + self.sentences
+
+    @property
+    def perplexity(self) -> float:
+        """Of all predictions."""
+        return perplexity_of(self.log_likelihood, self.predictions)
+
+    @property
+    def perplexity_without_unknown(self) -> float:
+        """Of the predictions whose word is in the vocabulary; NaN if there is none."""
+        return perplexity_of(self.known_log_likelihood, self.predictions - self.unknown)
+
+    @property
+    def perplexity_without_ends(self) -> float:
+        """The whole text's likelihood spread over its predictions but sentence ends (SRILM's ppl1); NaN if none."""
+        return perplexity_of(self.log_likelihood, self.words)
+
+    @property
+    def perplexity_per_word(self) -> float:
+        """The likelihood spread over the words between white space and one end a sentence, whatever the model predicts.
+
+        So models of words and of subwords compare. NaN when the text came as ids.
+        """
+        return perplexity_of(self.log_likelihood, self.text_words + self.sentences if self.bytes else 0)
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Bits for each byte of the text as UTF-8, one a sentence for its end; NaN when the text came as ids."""
+        return -self.log_likelihood / self.bytes / math.log(2) if self.bytes else math.nan
+
+    @property
+    def bits(self) -> float:
+        """Mean bits a prediction."""
+        return -self.log_likelihood / self.predictions / math.log(2)
+
+    @property
+    def words_per_second(self) -> float:
+        """Predictions a second, reading and encoding the text included."""
+        return self.predictions / max(self.seconds, 1e-9)
+
+    def __float__(self) -> float:
+        return self.perplexity
+
+    def as_dict(self) -> dict[str, float | int]:
+        """For `--json`."""
+        return {name: getattr(self, name) for name in REPORTED}
+
+
+SUMS = attrgetter(
+    "known_log_likelihood", "unknown_log_likelihood", "sentences", "words", "unknown", "impossible", "seconds",
+    "text_words", "bytes",
+)  # fmt: skip
+REPORTED = (
+    "perplexity", "perplexity_without_unknown", "perplexity_without_ends", "perplexity_per_word", "bits",
+    "bits_per_byte", "log_likelihood", "sentences", "words", "predictions", "unknown", "impossible", "text_words",
+    "bytes", "words_per_second",
+)  # fmt: skip
+
+
+def score_text(model: LanguageModel, text: Any, *, encoding_errors: str = "strict") -> ScoredText:
+    """A text of any length: a path, several, sentences, or a Corpus; of what is streamed only the sums are kept."""
+    begun = time.perf_counter()
+
+    def parts() -> Iterator[ScoredText]:
+        with progress("scoring") as bar:
+            for part in scored_parts(model, text, encoding_errors=encoding_errors):
+                bar.advance(part.predictions)
+                yield part
+
+    total = ScoredText.total(parts())
+    if total.predictions == 0:
+        raise InputError(
+            "there are no sentences to score. Give a text with one sentence a line.",
+            path=text if isinstance(text, str | os.PathLike) else "",
+        )
+    return replace(total, seconds=time.perf_counter() - begun)
+
+
+def scored_parts(model: LanguageModel, text: Any, *, encoding_errors: str = "strict") -> Iterator[ScoredText]:
+    """A text part by part, with all words of a part; a Corpus is one part."""
+    sizes = deque[TextSize]()  # of the parts that are being scored
+
+    def read() -> Iterator[Ids]:
+        for ids, size in read_parts(text, model.vocabulary, encoding_errors=encoding_errors):
+            sizes.append(size)
+            yield ids
+
+    for ids, log_probs in model.along(read()):
+        yield predictions_of(model, ids, log_probs, sizes.popleft())
+
+
+def predictions_of(model: LanguageModel, ids: Ids, log_probs: Floats, size: TextSize | None = None) -> ScoredText:
+    """Sentences `<s> w … </s>` with what the model says of each place."""
+    predicted_T = ids != model.vocabulary.start
+    return ScoredText.of(ids[predicted_T], log_probs[predicted_T], size)
+
+
+def score_sentences(model: LanguageModel, sentences: Sequence[str]) -> ScoredText:
+    """Every sentence on its own, in one pass."""
+    ids = encode_sentences(sentences, model.vocabulary)
+    return predictions_of(model, ids, model.sentence_log_probs(ids))
+
+
+def names_of(vocabulary: Vocabulary, sentences: Sequence[str]) -> list[str]:
+    """What is predicted, as it stands in the text: the words of all sentences, an end behind each."""
+    return [name for sentence in sentences for name in (*vocabulary.split(sentence), END_NAME)]
+
+
+def read_parts(text: Any, vocabulary: Vocabulary, *, encoding_errors: str = "strict") -> Iterator[tuple[Ids, TextSize]]:
+    """Whole sentences of a text as ids of the vocabulary, and how much text they were."""
+    if isinstance(text, Corpus):
+        same = text.vocabulary == vocabulary
+        yield (text.ids if same else text.vocabulary.mapping(vocabulary)[text.ids]), text.size or NO_SIZE
+        return
+    rules = TextOptions(encoding_errors=encoding_errors)
+    for block in encoded(source_of(text), encoders_of(vocabulary), rules):
+        yield block.ids, TextSize(block.words, block.bytes)

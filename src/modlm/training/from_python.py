@@ -1,0 +1,264 @@
+"""`modlm.train`: what `modlm train` does, as one call; the same tree of settings as the TOML file, with live objects.
+
+lm = modlm.train(
+    text="train.txt", valid="valid.txt", out="runs/mine",
+    columns={
+        "ngram": modlm.Ngram(order=5),
+        "news": modlm.Ngram("news.txt"),
+        "mine": modlm.FunctionBlock(my_function, columns=("mine",), context_length=2),
+        "delta": modlm.Delta(),
+    },
+    mixer=modlm.Lstm(hidden=200, dropout=0.5),
+    block_dropout=0.5, epochs=20,
+)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from modlm.blocks.block import Block, ColumnLayout
+from modlm.blocks.function import FunctionBlock
+from modlm.blocks.ngram import NgramBlock
+from modlm.errors import ConfigError, require
+from modlm.families import BODIES
+from modlm.mixers import HeuristicMixer, Mixer, StaticMixer, expectation_maximisation
+from modlm.model.folder import load
+from modlm.model.interpolation import rows_of
+from modlm.model.language_model import LanguageModel
+from modlm.model.mixture import Mixture
+from modlm.training.config import RunConfig
+from modlm.training.config_file import Table, check_files, located, merged, run_config
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Texts = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+# ---- what stands in `columns` ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A block of columns by the settings of its table in TOML."""
+
+    settings: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A block that is there or not."""
+
+    name: str
+
+
+def Ngram(text: Texts = (), **settings: Any) -> Column:  # a noun, as all that stands in `columns`
+    """N-gram columns: of the training text itself, held out by folds, or of other texts.
+
+    Settings are those of `[columns.NAME]`: `order`, `smoothing`, `edge`, `positions`, `source`, `counts`.
+    """
+    texts = _paths(text)
+    return Column({**settings, **({"text": texts} if texts else {})})
+
+
+def Model(model: str | os.PathLike[str] | LanguageModel) -> Column:
+    """Any other language model as one column: a model folder, a run folder, an ARPA file, or a model that is loaded."""
+    if not isinstance(model, LanguageModel):
+        return Column({"model": os.fspath(model)})
+    if model.folder is None:
+        raise ConfigError("A model that is to be a column must be on disk. Save it, and give the folder.")
+    return Column({"model": model.folder})
+
+
+def Uniform() -> Constant:
+    """The column in which every word is as probable as any other."""
+    return Constant("uniform")
+
+
+def Unknown() -> Constant:
+    """The column of the unknown word."""
+    return Constant("unknown")
+
+
+def Delta() -> Constant:
+    """The delta columns, one for each word: what makes a net predict words itself."""
+    return Constant("delta")
+
+
+# ---- what stands in `mixer` --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Net:
+    """A net behind lambda, by the settings of `[net]` in TOML."""
+
+    settings: Table = field(default_factory=dict)
+
+
+def FeedForward(**settings: Any) -> Net:
+    """A feed-forward net."""
+    return Net({"body": "feedforward", **settings})
+
+
+def Rnn(**settings: Any) -> Net:
+    """A recurrent net with tanh units."""
+    return Net({"body": "rnn", **settings})
+
+
+def Gru(**settings: Any) -> Net:
+    """Gated recurrent units."""
+    return Net({"body": "gru", **settings})
+
+
+def Lstm(**settings: Any) -> Net:
+    """Long short-term memory."""
+    return Net({"body": "lstm", **settings})
+
+
+# ---- the call ----------------------------------------------------------------------------------------------------
+
+
+def train(
+    text: Texts,
+    valid: str | os.PathLike[str],
+    *,
+    test: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    columns: Mapping[str, Column | Constant | FunctionBlock] | None = None,
+    mixer: Net | str | type[nn.Module] = "lstm",
+    block_dropout: float | Mapping[str, Any] | None = None,
+    epochs: float | None = None,
+    resume: bool = False,
+    device: str = "auto",
+    **settings: Any,
+) -> LanguageModel:
+    """Learn lambda over columns, and give the model.
+
+    `text` is one file or several, each a source of its own. Without `columns`: n-gram orders of the text, the constant
+    columns and, behind a net, the deltas. `mixer` is "heuristic", "static" (EM on `valid`), a net, the name of one, or
+    a class that is built as the bodies of `modlm.nets.bodies` are. `settings` are all others, by the names of the TOML
+    file: `seed=2`, `optimiser={"kind": "adamw"}`. Progress, checkpoints and `resume` are as on the command line;
+    without `out` the run is a temporary one.
+    """
+    table = settings_of(
+        text=text, valid=valid, test=test, columns=columns, mixer=mixer, block_dropout=block_dropout, epochs=epochs,
+        settings=settings,
+    )  # fmt: skip
+    config = run_config(table, where="modlm.train")
+    check_files(config)
+    functions = {name: block.function for name, block in (columns or {}).items() if isinstance(block, FunctionBlock)}
+    if mixer in ("heuristic", "static"):
+        return _without_net(config, str(mixer), out)
+    require("torch", extra="neural", purpose="Training a net")
+    from modlm.training.run import train as run
+
+    folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="modlm-"), "run")
+    run(config, folder, resume=resume and folder.exists(), device=device)
+    model = load(folder, functions=functions)
+    if out is None:
+        weakref.finalize(model, shutil.rmtree, folder.parent, ignore_errors=True)
+    return model
+
+
+def settings_of(
+    *,
+    text: Texts,
+    valid: str | os.PathLike[str],
+    test: str | os.PathLike[str] | None = None,
+    columns: Mapping[str, Column | Constant | FunctionBlock] | None = None,
+    mixer: Net | str | type[nn.Module] = "lstm",
+    block_dropout: float | Mapping[str, Any] | None = None,
+    epochs: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Table:
+    """The table of a run as a TOML file would have it; names of files are relative to the working folder."""
+    table: Table = {"text": _paths(text), "valid": os.fspath(valid), **_net(mixer)}
+    if test is not None:
+        table["test"] = os.fspath(test)
+    if mixer in ("heuristic", "static"):
+        table |= {"kind": "interpolated"}
+    if columns is not None:
+        table |= _columns(columns)
+    if block_dropout is not None:
+        rate = {"rate": float(block_dropout)} if isinstance(block_dropout, int | float) else dict(block_dropout)
+        table["block_dropout"] = rate
+    if epochs is not None:
+        table["schedule"] = {"epochs": float(epochs)}
+    return located(merged(table, dict(settings or {})), Path.cwd())
+
+
+def _paths(text: Texts) -> list[str]:
+    return [os.fspath(text)] if isinstance(text, str | os.PathLike) else [os.fspath(path) for path in text]
+
+
+def _net(mixer: Net | str | type[Any]) -> Table:
+    if isinstance(mixer, Net):
+        return {"net": dict(mixer.settings)}
+    if isinstance(mixer, str):
+        return {} if mixer in ("heuristic", "static") else {"net": {"body": mixer}}
+    if not isinstance(mixer, type):
+        raise ConfigError(
+            f"mixer must be a name, a net such as modlm.Lstm(hidden=200), or a class of bodies, but is {mixer!r}."
+        )
+    name = f"{mixer.__module__}:{mixer.__qualname__}"
+    BODIES.add(name, name)
+    return {"net": {"body": name}}
+
+
+def _columns(columns: Mapping[str, Column | Constant | FunctionBlock]) -> Table:
+    """The kind of a run, its constant columns and its blocks."""
+    constants = {block.name for block in columns.values() if isinstance(block, Constant)}
+    blocks: Table = {}
+    for name, block in columns.items():
+        if isinstance(block, Column):
+            blocks[name] = dict(block.settings)
+        elif isinstance(block, FunctionBlock):
+            blocks[name] = {"block": block.kind, "settings": block.settings()}
+        elif not isinstance(block, Constant):
+            raise ConfigError(
+                f"columns[{name!r}] is a {type(block).__name__}. Give modlm.Ngram, Model, FunctionBlock, Uniform, "
+                f"Unknown or Delta."
+            )
+    kind = "interpolated" if "delta" not in constants else "hybrid" if blocks else "neural"
+    extra = [name for name in ("uniform", "unknown") if name in constants]
+    return {"kind": kind, "extra": extra, **({"columns": blocks} if blocks else {})}
+
+
+def _without_net(config: RunConfig, kind: str, out: str | os.PathLike[str] | None) -> LanguageModel:
+    """Heuristic weights, or static ones by EM on the validation text."""
+    from modlm.training.blocks import blocks_of, count_columns
+    from modlm.training.shared_texts import read_texts
+
+    texts = read_texts(config)
+    vocabulary = texts["train"].vocabulary
+    blocks = blocks_of(config, vocabulary, count_columns(config, texts["train"]))
+    model = Mixture(vocabulary, blocks, _heuristic(blocks) if kind == "heuristic" else _equal(blocks))
+    if kind == "static":
+        weights_K, _ = expectation_maximisation(rows_of(model, texts["valid"]))
+        model = Mixture(vocabulary, blocks, StaticMixer(weights_K))
+    if out is not None:
+        model.save(out)
+    return model
+
+
+def _heuristic(blocks: Mapping[str, Block]) -> Mixer:
+    orders = {name: block for name, block in blocks.items() if isinstance(block, NgramBlock)}
+    if len(orders) != 1:
+        raise ConfigError(f"The heuristic mixer is for one block of n-gram columns, but there are {len(orders)}.")
+    name, block = next(iter(orders.items()))
+    return HeuristicMixer(ColumnLayout(blocks), block.estimates.smoother, block=name)
+
+
+def _equal(blocks: Mapping[str, Block]) -> Mixer:
+    columns = len(ColumnLayout(blocks))
+    return StaticMixer(np.full(columns, 1 / columns))
