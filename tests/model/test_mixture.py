@@ -141,3 +141,9 @@ def test_weights_must_fit_the_columns() -> None:
     counts = counts_of(["a"])
     with pytest.raises(ConfigError, match="2 weights for 1 column"):
         Mixture(counts.vocabulary, {"uniform": UniformBlock(counts.vocabulary)}, StaticMixer(np.array([0.5, 0.5])))
+
+
+def test_it_says_what_it_is() -> None:
+    vocabulary = counts_of(["a b", "a c"]).vocabulary
+    mixture = Mixture(vocabulary, {"flat": UniformBlock(vocabulary)}, StaticMixer(np.ones(1)))
+    assert repr(mixture) == "Mixture(columns: flat (1); words: 5; weights: static)"

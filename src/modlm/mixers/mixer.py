@@ -85,6 +85,9 @@ class Mixer(abc.ABC):
             raise ConfigError(f"A mixer with a state writes its own weights_along, but {type(self).__name__} does not.")
         return self.weights_of(ids, contexts_along(ids, self.words), features_TF, no_state(len(ids)))[0]
 
+    def __repr__(self) -> str:
+        return self.kind
+
     def described(self, names: tuple[str, ...]) -> dict[str, Any]:
         """What people want to know of it; `names` are those of the columns."""
         return {"model": "mixture", "mixer": self.kind}

@@ -76,6 +76,11 @@ class Mixture(LanguageModel):
         ]
         return about | {"blocks": blocks}
 
+    def __repr__(self) -> str:
+        widths = {name: len(block.columns) for name, block in self.dense.items()}
+        columns = ", ".join(f"{name} ({widths.get(name, self.layout.deltas):,})" for name in self.blocks)
+        return f"Mixture(columns: {columns}; words: {len(self.vocabulary):,}; weights: {self.mixer})"
+
     @property
     def column_names(self) -> tuple[str, ...]:
         """The dense columns in the order of D, and the delta column of whichever word is asked for."""

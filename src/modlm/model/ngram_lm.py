@@ -84,6 +84,12 @@ class NgramLM(LanguageModel):
         """The highest order."""
         return self.compiled.order
 
+    def __repr__(self) -> str:
+        how = self.settings.smoothing if self.settings else "given probabilities"
+        return (
+            f"NgramLM(order {self.order}, {sum(self.compiled.sizes):,} n-grams, {len(self.vocabulary):,} words, {how})"
+        )
+
     def parts(self) -> Parts:
         """See `model.ngram.parts`."""
         from modlm.model.ngram.parts import parts_of

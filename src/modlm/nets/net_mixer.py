@@ -43,6 +43,10 @@ class NetMixer(Mixer):
         self.carries = net.config.context == "document"
         self._fast: FastLstm | None = None
 
+    def __repr__(self) -> str:
+        config = self.net.config
+        return f"{config.body} of {config.layers} x {config.hidden} units"
+
     @property
     def device(self) -> torch.device:
         """Where the net is."""

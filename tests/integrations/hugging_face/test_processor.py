@@ -129,8 +129,8 @@ def test_a_learned_mixture_is_that_of_its_columns_and_its_net(
     log_probs = torch.log_softmax(scores, dim=-1)
     features = [distribution_features(log_probs), *([vector] if hidden else []), torch.tensor(counts_1F).float()]
     with torch.inference_mode():
-        state, _ = mixture.net.hidden(torch.zeros(1, 1, 1).long(), torch.cat(features, dim=1)[None])
-        weights_K = mixture.net.log_weights(state[0])[0].double().exp().numpy()
+        state, _ = mixture.mixer.net.hidden(torch.zeros(1, 1, 1).long(), torch.cat(features, dim=1)[None])
+        weights_K = mixture.mixer.net.log_weights(state[0])[0].double().exp().numpy()
     assert weights_K.sum() == pytest.approx(1.0) and len(layout) == len(weights_K) == 1 + ORDER
     own_J = log_probs[0].double().exp().numpy()[vocabulary.theirs]  # type: ignore[attr-defined]
     expected_J = weights_K[0] * own_J + columns_1JK[0] @ weights_K[1:]
