@@ -15,14 +15,17 @@ LOOK = 100  # lines that tell a count file from a text
 KENLM_MAGIC = b"mmap lm http://kheafield.com/code"
 
 
+def folder_kind(path: Path) -> str:
+    """`model`, `counts` or `corpus`, or "" for a folder that is not ours; a run folder with a model is a model."""
+    found = [kind for kind in ("model", "counts", "corpus") if is_folder(path, kind=kind)]
+    return found[0] if found else "model" if is_folder(path / "model", kind="model") else ""
+
+
 def kind_of(path: Path) -> str:
-    """`model`, `counts`, `corpus`, `arpa`, `count file`, `kenlm` or `text`; a run folder with a model is a model."""
+    """`model`, `counts`, `corpus`, `arpa`, `count file`, `kenlm` or `text`."""
     if path.is_dir():
-        for kind in ("model", "counts", "corpus"):
-            if is_folder(path, kind=kind):
-                return kind
-        if is_folder(path / "model", kind="model"):
-            return "model"
+        if kind := folder_kind(path):
+            return kind
         raise InputError(
             "this is a folder, but not one of modlm's: it has no model.json, counts.json or corpus.json. "
             "Give the files in it.",

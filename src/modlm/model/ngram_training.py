@@ -10,7 +10,7 @@ from typing import Any
 from modlm.counts import MAX_ORDER, CountOptions, Counts, import_counts, merge, open_counts, tally_text
 from modlm.counts.spark.store import has_scheme
 from modlm.errors import ConfigError, choose
-from modlm.formats.kinds import kind_of
+from modlm.formats.kinds import folder_kind, kind_of
 from modlm.model.folder import load
 from modlm.model.mixture import Mixture
 from modlm.model.ngram.pruning import check_thresholds
@@ -42,7 +42,8 @@ def counts_of(
     paths = paths_of(text)
     kinds: dict[str, list[Path]] = {}
     for path in paths:
-        kinds.setdefault(kind_of(path), []).append(path)
+        of_texts = counting.get("engine") == "spark" and path.is_dir() and not folder_kind(path)  # Spark reads those
+        kinds.setdefault("text" if of_texts else kind_of(path), []).append(path)
     for kind in ("arpa", "kenlm"):
         if kind in kinds:
             raise ConfigError(f"{kinds[kind][0]} is a model without counts, and one can train on {READABLE}.")
