@@ -188,3 +188,8 @@ def sha256(path: Path) -> str:
     """The file's sha256 in hexadecimal, read in one pass without holding the file in memory."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def folder_bytes(folder: Path) -> int:
+    """The size of all files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

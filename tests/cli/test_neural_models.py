@@ -36,14 +36,14 @@ def test_eval_says_what_score_says(neural: Path, files: Files, ok: Modlm) -> Non
 def test_a_document_is_one_text_for_score_too(
     files: Files, ok: Modlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from modlm.cli import inputs
+    from modlm.cli import score as scoring
     from nets.small_mixtures import mixture_of
 
     lines = files.train.read_text(encoding="utf-8").splitlines()
     mixture_of(lines, order=2, context="document").save(tmp_path / "model")
     report = ok("eval", tmp_path / "model", files.test, "--json").json
-    whole = inputs.batches_of_lines
-    monkeypatch.setattr(inputs, "batches_of_lines", lambda text, **options: whole(text, size=3, **options))
+    whole = scoring.batches_of_lines
+    monkeypatch.setattr(scoring, "batches_of_lines", lambda text, **options: whole(text, size=3, **options))
     sentences = ok("score", tmp_path / "model", files.test, "--json").json
     assert sum(sentence["log_prob"] for sentence in sentences) == pytest.approx(report["log_likelihood"], rel=1e-6)
 

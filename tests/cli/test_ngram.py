@@ -135,6 +135,8 @@ def test_skip_ngrams_are_saved_as_a_mixture_that_can_be_asked(ok: Modlm, files: 
     assert report["positions"] == [3, 2] and len(report["ngrams"]) == 3
     assert ok("eval", tmp_path / "m", files.test, "--json").json["perplexity"] > 1
     assert ok("inspect", tmp_path / "m", "--json").json["model"] == "mixture"
+    plain = ok("ngram", files.train, "-o", tmp_path / "plain", "--positions", "2,1", "--json").json
+    assert plain["positions"] == [2, 1] and len(plain["ngrams"]) == 3
 
 
 def test_bytes_that_are_not_utf8_can_be_replaced(ok: Modlm, tmp_path: Path) -> None:

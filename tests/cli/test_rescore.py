@@ -5,11 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.cli.conftest import Files, Modlm
+
+from modlm.evaluation.rescored_lists import prepare
+from modlm.evaluation.tuned_lists import rescore
+from modlm.formats.nbest import read_nbest
+from modlm.model.folder import load
 
 
 @pytest.fixture
@@ -59,6 +65,17 @@ def test_weights_that_are_given_are_used(files: Files, lists: Path, ok: Modlm) -
     assert ranked["tuned"] == ["lm_weight", "word_penalty", "rank_weight"]
     fixed = ok("rescore", files.model, lists, "--lm-weight", 2, "--tune", lists, "--json").json
     assert (fixed["weights"]["lm_weight"], fixed["tuned"]) == (2, ["word_penalty"])
+
+
+def test_python_does_what_the_command_does(files: Files, lists: Path, ok: Modlm) -> None:
+    report = ok("rescore", files.model, lists, "--lm-weight", 1.5, "--use-rank", "--draws", 20, "--json").json
+    prepared = prepare(load(files.model), read_nbest(lists))
+    found = rescore(prepared, given={"lm_weight": 1.5}, tune_others=True, use_rank=True, draws=20)
+    assert found.tuned == report["tuned"] == ["word_penalty", "rank_weight"]
+    assert asdict(found.weights) == report["weights"]
+    assert {name: part.as_dict() for name, part in found.measured.items()} == {
+        name: report[name] for name in ("development", "test")
+    }
 
 
 def test_lists_of_their_own_to_tune_on(files: Files, lists: Path, tmp_path: Path, ok: Modlm, modlm: Modlm) -> None:

@@ -24,8 +24,8 @@ from tests.faults.kills import FOREIGN, Work, in_folder, prepare, put_old, run_c
 from tests.faults.outcome import Outcome, Row
 from tests.faults.processes import contents, finished, forked
 
-from modlm.cli import counting
 from modlm.cli.app import run as run_command
+from modlm.model import ngram_training
 from modlm.text import sources
 from tiny_runs import tiny_config, write_texts
 
@@ -242,7 +242,7 @@ def try_changing_text(tries: int) -> Outcome:
 def changing(change: Callable[[Path], object], path: Path, reads: int) -> None:
     """From now on in this process, the n-th read of a text is preceded by a change of the file."""
     read, left = sources._PlainReader.readinto, [reads]
-    counting.kind_of = lambda path: "text"  # without looking into it, which is a read too
+    ngram_training.kind_of = lambda path: "text"  # without looking into it, which is a read too
 
     def readinto(self: Any, buffer: memoryview) -> int:
         left[0] -= 1

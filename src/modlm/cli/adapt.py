@@ -7,9 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from modlm.cli.options import Force, Json, Threads
+from modlm.cli.options import Force, Json, Threads, option
 from modlm.cli.printing import bar, number, print_json, print_table, size
 
 if TYPE_CHECKING:
@@ -17,41 +15,34 @@ if TYPE_CHECKING:
 
 
 def adapt(
-    hf: Annotated[Path, typer.Option("--hf", metavar="DIR", help="A model folder that transformers reads.")],
-    text: Annotated[list[Path], typer.Option("--text", metavar="TEXT", help="Text to count. Repeatable.")],
-    valid: Annotated[Path, typer.Option("--valid", metavar="TEXT", help="Text that was not counted, to learn λ from.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The model folder to write.")],
-    gguf: Annotated[str, typer.Option("--gguf", metavar="FILE", help="The weights: a GGUF file in the folder.")] = "",
-    test: Annotated[Path | None, typer.Option("--test", metavar="TEXT", help="Text that is only reported.")] = None,
-    order: Annotated[
-        int, typer.Option("--order", min=1, max=16, metavar="N", help="Tokens in the longest n-gram.")
-    ] = 5,
-    smoothing: Annotated[
-        str, typer.Option("--smoothing", metavar="NAME", help="Of the n-gram columns.")
-    ] = "modified-kneser-ney",
-    mixer: Annotated[
-        str, typer.Option("--mixer", metavar="learned|static", help="Which λ is saved; both are reported.")
-    ] = "learned",
+    hf: Annotated[Path, option("--hf DIR", "A model folder that transformers reads.")],
+    text: Annotated[list[Path], option("--text TEXT", "Text to count. Repeatable.")],
+    valid: Annotated[Path, option("--valid TEXT", "Text that was not counted, to learn λ from.")],
+    output: Annotated[Path, option("-o --output DIR", "The model folder to write.")],
+    gguf: Annotated[str, option("--gguf FILE", "The weights: a GGUF file in the folder.")] = "",
+    test: Annotated[Path | None, option("--test TEXT", "Text that is only reported.")] = None,
+    order: Annotated[int, option("--order N", "Tokens in the longest n-gram.", min=1, max=16)] = 5,
+    smoothing: Annotated[str, option("--smoothing NAME", "Of the n-gram columns.")] = "modified-kneser-ney",
+    mixer: Annotated[str, option("--mixer learned|static", "Which λ is saved; both are reported.")] = "learned",
     tune_lines: Annotated[
         int,
-        typer.Option(
-            "--tune-lines",
+        option(
+            "--tune-lines N",
+            "Learn λ from the last N lines of the text, held out of the counts, and let --valid say when to stop.",
             min=0,
-            metavar="N",
-            help="Learn λ from the last N lines of the text, held out of the counts, and let --valid say when to stop.",
         ),
     ] = 0,
     context: Annotated[
-        str, typer.Option("--context", metavar="document|sentence", help="What the model sees: lines before, or one.")
+        str, option("--context document|sentence", "What the model sees: lines before, or one.")
     ] = "document",
-    window: Annotated[int, typer.Option("--window", min=2, metavar="N", help="Tokens that it sees at most.")] = 512,
+    window: Annotated[int, option("--window N", "Tokens that it sees at most.", min=2)] = 512,
     hidden_state: Annotated[
-        bool, typer.Option("--hidden-state", help="Let λ depend on the model's last hidden vector, too.")
+        bool, option("--hidden-state", "Let λ depend on the model's last hidden vector, too.")
     ] = False,
-    hidden: Annotated[int, typer.Option("--hidden", min=1, metavar="N", help="Units of the net behind λ.")] = 64,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="Passes of its training at most.")] = 40,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of its training.")] = 1,
-    device: Annotated[str, typer.Option("--device", metavar="cpu|cuda|mps", help="Where the model runs.")] = "cpu",
+    hidden: Annotated[int, option("--hidden N", "Units of the net behind λ.", min=1)] = 64,
+    epochs: Annotated[int, option("--epochs N", "Passes of its training at most.", min=1)] = 40,
+    seed: Annotated[int, option("--seed N", "Of its training.")] = 1,
+    device: Annotated[str, option("--device cpu|cuda|mps", "Where the model runs.")] = "cpu",
     threads: Threads = None,
     force: Force = False,
     json: Json = False,
@@ -66,18 +57,18 @@ def adapt(
     modlm adapt --hf smollm2 --text train.txt --valid valid.txt --test test.txt -o adapted
     modlm eval adapted other.txt
     """  # fmt: skip
-    from modlm.cli.estimating import Targets, folder_bytes
-    from modlm.cli.outcome import resumable, wrote
+    from modlm.cli.outcome import refuse_existing, resumable, wrote
     from modlm.errors import require
+    from modlm.files import folder_bytes
 
-    Targets(output, force=force).check()
+    refuse_existing(output, force=force)
     for package, extra in (("torch", "neural"), ("transformers", "hf")):
         require(package, extra=extra, purpose="Adapting a causal language model")
     from modlm.integrations.hugging_face.adapt import AdaptConfig
     from modlm.integrations.hugging_face.adapt import adapt as adapted
     from modlm.integrations.hugging_face.causal_lm import Reading
     from modlm.integrations.hugging_face.mixer_training import MixerConfig
-    from modlm.model.folder import save
+    from modlm.model.folder import card_of, save
     from modlm.training.row_cache import cache_folder
 
     config = AdaptConfig(
@@ -89,7 +80,8 @@ def adapt(
         resumable(shlex.join(["modlm", *sys.argv[1:]]), when=cache_folder().parent / "lm")
     result = adapted(config)
     resumable("")
-    save(result.model, output, card=card(config, result), overwrite=force)
+    title = f"{hf.name}, adapted to {', '.join(path.name for path in text)}"
+    save(result.model, output, card=card_of(title, facts(config, result)), overwrite=force)
     wrote(output)
     report = {**result.as_dict(), "output": str(output), "bytes": folder_bytes(output)}
     print_json(report) if json else print_report(report)
@@ -131,21 +123,16 @@ def print_report(report: dict[str, Any]) -> None:
     print(f"{report['output']}: {size(report['bytes'])}")
 
 
-def card(config: AdaptConfig, result: Result) -> str:
-    """`card.md`."""
-    from modlm import __version__
-
-    lines = [
-        f"# {config.hf.name}, adapted to {', '.join(path.name for path in config.text)}",
-        "",
-        f"- A mixture of the frozen causal language model and counts of its tokens up to order {config.order}; λ is "
-        f"{config.mixer}",
-        *(f"- {name}: static λ {weight:.4f}" for name, weight in result.weights.items()),
-    ]
-    for text, mixtures in result.texts.items():
-        lines += [
-            f"- {text}, {name}: {found.bits_per_byte:.4f} bits a byte, perplexity {found.perplexity:.2f} a token, "
+def facts(config: AdaptConfig, result: Result) -> list[str]:
+    """For the card."""
+    about = f"A mixture of the frozen causal language model and counts of its tokens up to order {config.order}; λ is "
+    return [
+        about + config.mixer,
+        *(f"{name}: static λ {weight:.4f}" for name, weight in result.weights.items()),
+        *(
+            f"{text}, {name}: {found.bits_per_byte:.4f} bits a byte, perplexity {found.perplexity:.2f} a token, "
             f"{found.perplexity_per_word:.2f} a word"
+            for text, mixtures in result.texts.items()
             for name, found in mixtures.items()
-        ]
-    return "\n".join([*lines, "", f"Made by modlm {__version__}.", ""])
+        ),
+    ]

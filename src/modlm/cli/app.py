@@ -171,7 +171,9 @@ def _failed(error: Exception) -> int:
     if isinstance(error, OSError):
         _drop_output()
     if isinstance(error, LostProcessError):
-        _ignore_termination()  # torchrun ends those that are left, which is what this one is about to do
+        with contextlib.suppress(ValueError):  # not the main thread
+            # torchrun ends those that are left, which is what this one is about to do
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if message := explain(error):
         _say(f"modlm: {message}")
     return FAILED
@@ -215,17 +217,8 @@ def _drop_output() -> None:
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
-        _silence_output()
-
-
-def _silence_output() -> None:
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _ignore_termination() -> None:
-    with contextlib.suppress(ValueError):  # not the main thread
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modlm.cli.options import Json, Threads
+from modlm.cli.options import Json, Threads, option
 from modlm.cli.printing import number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ def compare(
     paths: Annotated[
         list[Path], typer.Argument(metavar="MODEL MODEL... TEXT", help="Two or more models, then a text (- for stdin).")
     ],
-    words: Annotated[int, typer.Option("--words", min=0, help="How many words that gained or lost most.")] = 5,
-    draws: Annotated[int, typer.Option("--draws", min=0, help="Bootstrap draws for the interval; 0 for none.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 1,
+    words: Annotated[int, option("--words", "How many words that gained or lost most.", min=0)] = 5,
+    draws: Annotated[int, option("--draws", "Bootstrap draws for the interval; 0 for none.", min=0)] = 1000,
+    seed: Annotated[int, option("--seed", "Of the bootstrap.")] = 1,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -37,11 +37,11 @@ def compare(
         raise typer.BadParameter("give at least two models and then a text (- for standard input).")
     import numpy as np
 
-    from modlm.cli.inputs import load_model
     from modlm.evaluation.compare import as_records, compare_models
+    from modlm.model.folder import load
 
     names = [str(path) for path in paths[:-1]]
-    models = [load_model(path) for path in paths[:-1]]
+    models = [load(path) for path in paths[:-1]]
     comparison = compare_models(models, paths[-1], rng=np.random.default_rng(seed), draws=draws)
     if json:
         print_json(as_records(comparison, names, most=words))

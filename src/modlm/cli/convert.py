@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
-from modlm.cli.options import Force, Json, Threads
+from modlm.cli.options import Force, Json, Threads, option
+from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.printing import print_json
 from modlm.errors import ConfigError
 
 SUFFIXES = {".arpa": "arpa", ".lm": "arpa", ".counts": "count-file", ".tsv": "count-file", ".txt": "count-file"}
-TARGETS = ("arpa", "model", "counts", "count-file")
+MODELS, COUNTED = ("model", "arpa"), ("model", "counts", "count file")
+SOURCES = {"arpa": MODELS, "model": MODELS, "counts": COUNTED, "count-file": COUNTED}
 
 
 def convert(
@@ -21,11 +24,10 @@ def convert(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A file or folder to write; .gz packs a file.")],
     to: Annotated[
         str | None,
-        typer.Option(
-            "--to",
-            metavar="|".join(TARGETS),
-            help="What to write.  [default: by OUT's name: .arpa an ARPA file; .counts, .tsv or "
-            ".txt a count file; else the folder that fits]",
+        option(
+            "--to arpa|model|counts|count-file",
+            "What to write.  [default: by OUT's name: .arpa an ARPA file; .counts, .tsv or .txt a count file; else the "
+            "folder that fits]",
         ),
     ] = None,
     threads: Threads = None,
@@ -42,30 +44,26 @@ def convert(
     modlm convert counts all.counts.gz           counts (or a model's counts) to a count file
     modlm convert web.counts counts              count file to counts folder, to train on with modlm ngram
     """  # fmt: skip
-    from modlm.cli.estimating import Targets
-    from modlm.cli.inputs import kind_of
-    from modlm.cli.outcome import wrote
-    from modlm.cli.printing import print_json
+    from modlm.counts import export_counts, save_counts
+    from modlm.formats.kinds import kind_of
+    from modlm.model.folder import load, save, save_arpa
+    from modlm.model.ngram_training import counts_at
 
-    Targets(target, force=force).check()
+    refuse_existing(target, force=force)
     kind = kind_of(source)
     wanted = to or _wanted(kind, target)
-    routes = {
-        ("model", "arpa"): model_to_arpa,
-        ("arpa", "arpa"): model_to_arpa,
-        ("arpa", "model"): model_to_folder,
-        ("model", "model"): model_to_folder,
-        ("model", "counts"): counts_to_folder,
-        ("counts", "counts"): counts_to_folder,
-        ("count file", "counts"): counts_to_folder,
-        ("model", "count-file"): counts_to_file,
-        ("counts", "count-file"): counts_to_file,
-        ("count file", "count-file"): counts_to_file,
-    }
-    route = routes.get((kind, wanted))
-    if route is None:
+    if kind not in SOURCES.get(wanted, ()):
         raise ConfigError(_no_way(source, kind, wanted))
-    route(source, target, force)
+    if wanted == "arpa":
+        save_arpa(load(source), target, overwrite=force)
+    elif wanted == "model":
+        model = load(source)
+        card = f"# Converted from {source.name}\n\n{len(model.vocabulary):,} words.\n"
+        save(model, target, card=card, overwrite=force)
+    elif wanted == "counts":
+        save_counts(counts_at(source), target, overwrite=force)
+    else:
+        export_counts(counts_at(source), target, overwrite=force)
     wrote(target)
     if json:
         print_json({"input": str(source), "from": kind, "output": str(target), "to": wanted})
@@ -83,8 +81,8 @@ def _wanted(kind: str, target: Path) -> str:
 
 
 def _no_way(source: Path, kind: str, wanted: str) -> str:
-    if wanted not in TARGETS:
-        return f"There is no format {wanted!r}. Known: {', '.join(TARGETS)}."
+    if wanted not in SOURCES:
+        return f"There is no format {wanted!r}. Known: {', '.join(SOURCES)}."
     if kind == "kenlm":
         return (
             f"{source} is a KenLM binary, whose n-grams cannot be listed: it keeps hashes in place of words. Convert "
@@ -93,36 +91,3 @@ def _no_way(source: Path, kind: str, wanted: str) -> str:
     if kind in ("counts", "count file", "text", "corpus"):
         return f"{source} is a {kind}, not a model yet. Train one with: modlm ngram {source} -o DIR"
     return f"{source} is an ARPA file, which has probabilities but no counts; it converts to arpa or model."
-
-
-def model_to_arpa(source: Path, target: Path, force: bool) -> None:
-    """Any n-gram model as an ARPA file."""
-    from modlm.cli.estimating import write_arpa
-    from modlm.cli.inputs import load_model
-
-    write_arpa(load_model(source), target, force=force)
-
-
-def model_to_folder(source: Path, target: Path, force: bool) -> None:
-    """Any model as a model folder."""
-    from modlm.cli.inputs import load_model
-    from modlm.model.folder import save
-
-    model = load_model(source)
-    save(model, target, card=f"# Converted from {source.name}\n\n{len(model.vocabulary):,} words.\n", overwrite=force)
-
-
-def counts_to_folder(source: Path, target: Path, force: bool) -> None:
-    """Counts, from wherever they are, as a counts folder."""
-    from modlm.cli.counting import counts_at
-    from modlm.counts import save_counts
-
-    save_counts(counts_at(source), target, overwrite=force)
-
-
-def counts_to_file(source: Path, target: Path, force: bool) -> None:
-    """Counts, from wherever they are, as lines `w1 … wn<TAB>count`."""
-    from modlm.cli.counting import counts_at
-    from modlm.counts import export_counts
-
-    export_counts(counts_at(source), target, overwrite=force)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,8 +17,16 @@ from modlm.cli.options import (
     Threads,
     TokenizerOption,
     VocabOption,
+    chosen_vocabulary,
+    option,
     several,
 )
+from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.printing import print_json, print_table, size
+from modlm.errors import ConfigError
+from modlm.files import folder_bytes, new_folder
+
+LARGEST = 4  # counts that discounts are estimated from
 
 
 def count(
@@ -29,77 +38,56 @@ def count(
             "spark any path that Spark reads: files, folders, patterns, hdfs://, s3a:// and others; not xz.",
         ),
     ],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The counts folder to write.")],
+    output: Annotated[Path, option("-o --output DIR", "The counts folder to write.")],
     order: Annotated[
-        int | None,
-        typer.Option("--order", min=1, max=16, metavar="N", help="Words in the longest n-gram.  [default: 5]"),
+        int | None, option("--order N", "Words in the longest n-gram.  [default: 5]", min=1, max=16)
     ] = None,
     edge: Annotated[
-        str,
-        typer.Option(
-            "--edge", metavar="once|repeat", help="One <s> a sentence (as KenLM), or order - 1 (as the paper)."
-        ),
+        str, option("--edge once|repeat", "One <s> a sentence (as KenLM), or order - 1 (as the paper).")
     ] = "once",
     vocab: VocabOption = None,
     tokenizer: TokenizerOption = None,
     max_words: MaxWords = None,
     min_count: MinCount = 1,
     positions: Annotated[
-        str,
-        typer.Option(
-            "--positions", metavar="LIST", help="Skip n-grams (in memory only): the context words, farthest first."
-        ),
+        str, option("--positions LIST", "Skip n-grams (in memory only): the context words, farthest first.")
     ] = "",
     continuation: Annotated[
-        Path | None,
-        typer.Option("--continuation", metavar="DIR", help="Write the counts that Kneser-Ney smooths too."),
+        Path | None, option("--continuation DIR", "Write the counts that Kneser-Ney smooths too.")
     ] = None,
     held_out: Annotated[
-        Path | None,
-        typer.Option(
-            "--held-out", metavar="DIR", help="Write counts without each fold of the text too: DIR/0, DIR/1, ..."
-        ),
+        Path | None, option("--held-out DIR", "Write counts without each fold of the text too: DIR/0, DIR/1, ...")
     ] = None,
-    folds: Annotated[
-        int,
-        typer.Option("--folds", min=2, metavar="N", help="Neighbouring parts to cut the text into, for --held-out."),
-    ] = 10,
+    folds: Annotated[int, option("--folds N", "Neighbouring parts to cut the text into, for --held-out.", min=2)] = 10,
     counts_of_counts: Annotated[
-        bool, typer.Option("--counts-of-counts", help="Tell how many n-grams of each order occur 1, 2, 3, 4 times.")
+        bool, option("--counts-of-counts", "Tell how many n-grams of each order occur 1, 2, 3, 4 times.")
     ] = False,
     engine: Annotated[
         str | None,
-        typer.Option(
-            "--engine",
-            metavar="memory|disk|spark",
-            help="Where to count; the files are the same.  [default: memory, disk with --memory, spark with --master]",
+        option(
+            "--engine memory|disk|spark",
+            "Where to count; the files are the same.  [default: memory, disk with --memory, spark with --master]",
         ),
     ] = None,
     master: Annotated[
         str | None,
-        typer.Option(
-            "--master",
-            metavar="URL",
-            help="The Spark master: spark://HOST:PORT, yarn, local[4], ...  [default: MODLM_MASTER, or what Spark's "
+        option(
+            "--master URL",
+            "The Spark master: spark://HOST:PORT, yarn, local[4], ...  [default: MODLM_MASTER, or what Spark's "
             "own settings say, or local[*]]",
         ),
     ] = None,
     conf: Annotated[
-        list[str] | None,
-        typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark, such as spark.executor.cores=4."),
+        list[str] | None, option("--conf KEY=VALUE", "A setting of Spark, such as spark.executor.cores=4.")
     ] = None,
     memory: Annotated[
-        str | None,
-        typer.Option(
-            "--memory", metavar="SIZE", help="About this much memory, such as 2GB; with Spark, for each process."
-        ),
+        str | None, option("--memory SIZE", "About this much memory, such as 2GB; with Spark, for each process.")
     ] = None,
     temporary: Annotated[
         str | None,
-        typer.Option(
-            "--temporary",
-            metavar="DIR",
-            help="Where files go that are needed for a while; on a cluster, a place that all its machines see.",
+        option(
+            "--temporary DIR",
+            "Where files go that are needed for a while; on a cluster, a place that all its machines see.",
         ),
     ] = None,
     encoding_errors: EncodingErrors = "strict",
@@ -116,30 +104,76 @@ def count(
     modlm count train.txt -o counts --held-out folds --folds 10 --continuation kn
     modlm ngram counts -o model
     """  # fmt: skip
-    from modlm.cli.counting import chosen_vocabulary
-    from modlm.cli.tallying import Places, check_alone, spark_settings, tally
-    from modlm.counts import CountOptions
+    from modlm.counts import CountOptions, save_counts, tally_text
+    from modlm.counts.spark import spark_tally
     from modlm.text.options import TextOptions
 
-    places = Places(output, continuation=continuation, held_out=held_out, folds=folds, force=force)
-    places.check()
-    farther = several(positions, int, option="--positions", example="4,3,2") or None
+    places = several(positions, int, option="--positions", example="4,3,2")
+    refuse_existing(output, continuation, held_out, force=force)
+    engine = engine or ("spark" if master or conf else "memory" if memory is None else "disk")
+    if engine != "spark" and (master or conf):
+        raise ConfigError(f"--master and --conf are for the engine spark, but --engine is {engine}.")
+    if places and (continuation or held_out or counts_of_counts):
+        raise ConfigError("Skip n-grams (--positions) are counted alone, without continuation counts and folds.")
+    for setting in conf or []:
+        if "=" not in setting or not setting.startswith("spark."):
+            raise ConfigError(f"--conf takes a setting of Spark, spark.NAME=VALUE, not {setting!r}.")
     counting = CountOptions.asked(
-        order=None if farther else order,
-        edge=edge,
-        positions=farther,
-        engine=engine or ("spark" if master or conf else None),
-        memory=memory,
-        temporary=temporary,
-        master=master,
-        conf=spark_settings(conf or (), master, engine),
-    )
-    if farther:
-        check_alone(places, counts_of_counts=counts_of_counts)
+        order=None if places else order, edge=edge, positions=places or None, engine=engine, memory=memory,
+        temporary=temporary, master=master, conf=dict(setting.split("=", 1) for setting in conf or []),
+    )  # fmt: skip
+    begun = time.perf_counter()
     reading = TextOptions(
         vocabulary=chosen_vocabulary(vocab, tokenizer, limited=max_words is not None or min_count > 1),
-        max_words=max_words,
-        min_count=min_count,
-        encoding_errors=encoding_errors,
-    )
-    tally(texts, counting, reading, places, counts_of_counts=counts_of_counts, as_json=json)
+        max_words=max_words, min_count=min_count, encoding_errors=encoding_errors,
+    )  # fmt: skip
+    remote = engine == "spark" and tokenizer is None
+    tally = spark_tally(texts, counting, reading) if remote else tally_text(list(map(Path, texts)), counting, reading)
+    with tally as found:
+        counts = found.counts
+        report: dict[str, Any] = {
+            "order": counts.order,
+            "engine": engine,
+            "words": len(counts.vocabulary),
+            "units": counts.vocabulary.units,
+            "sentences": counts.sentences,
+            "ngrams": list(counts.trie.sizes),
+        }
+        save_counts(counts, output, overwrite=force)
+        wrote(output)
+        report |= {"output": str(output), "bytes": folder_bytes(output)}
+        report["seconds"] = round(time.perf_counter() - begun, 3)
+        if continuation is not None:
+            save_counts(found.continuation(), continuation, overwrite=force)
+            wrote(continuation)
+            report["continuation"] = str(continuation)
+        if counts_of_counts:
+            both = zip(("raw", "continuation"), found.counts_of_counts(LARGEST), strict=True)
+            report["counts_of_counts"] = {name: [row.tolist() for row in rows] for name, rows in both}
+        if held_out is not None:
+            with new_folder(held_out, overwrite=force) as place:
+                for number, part in enumerate(found.held_out(folds)):
+                    save_counts(part, place / str(number))
+                    report["folds"] = number + 1
+            report["held_out"] = str(held_out)
+            wrote(held_out)
+    report["seconds_in_all"] = round(time.perf_counter() - begun, 3)
+    print_json(report) if json else print_summary(report)
+
+
+def print_summary(report: dict[str, Any]) -> None:
+    """The numbers for people."""
+    print(f"Counts up to order {report['order']}, {report['words']:,} {report['units']}, ", end="")
+    print(f"{report['sentences']:,} sentences")
+    columns = ["order", "n-grams"]
+    rows = [[f"{n}-grams", f"{ngrams:,}"] for n, ngrams in enumerate(report["ngrams"], start=1)]
+    for name, orders in report.get("counts_of_counts", {}).items():
+        columns.append("occur 1, 2, … times" if name == "raw" else "after 1, 2, … words")
+        for row, numbers in zip(rows, orders, strict=True):
+            row.append(" ".join(f"{number:,}" for number in numbers))
+    print_table(columns, rows)
+    print(f"{report['output']}: {size(report['bytes'])}, counted in {report['seconds']:.1f} s ({report['engine']})")
+    if "continuation" in report:
+        print(f"{report['continuation']}: the counts that Kneser-Ney smooths")
+    if "held_out" in report:
+        print(f"{report['held_out']}: counts without each of {report['folds']} folds")

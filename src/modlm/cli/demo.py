@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
-
-from modlm.cli.options import Threads
-from modlm.cli.printing import bar, percent, print_table
-
-if TYPE_CHECKING:
-    from modlm.model.language_model import Explanation
-
-BAR = 20  # letters of the longest bar
-SHOWN = 0.005  # shares below this are left out
+from modlm.cli.options import Threads, option
+from modlm.cli.printing import notes_in_summary, print_predictions, print_table, print_words
 
 
 def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder to write.")] = Path("demo"),
+    output: Annotated[Path, option("-o --output DIR", "The folder to write.")] = Path("demo"),
     threads: Threads = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite DIR even if it is no earlier demo.")] = False,
+    force: Annotated[bool, option("--force", "Overwrite DIR even if it is no earlier demo.")] = False,
     texts: Annotated[
-        Path | None,
-        typer.Option("--texts", metavar="DIR", help="Only write the texts into this folder, to try more on."),
+        Path | None, option("--texts DIR", "Only write the texts into this folder, to try more on.")
     ] = None,
 ) -> None:
     """A tour of a few minutes on text that Python carries.
@@ -41,8 +31,6 @@ def demo(
     if texts is not None:
         print_texts(texts, overwrite=force)
         return
-    from modlm.cli.estimating import notes_in_summary
-    from modlm.cli.next_words import print_predictions
     from modlm.experiments.demo import COLUMNS, SENTENCE, cells, run_demo
 
     with notes_in_summary():
@@ -54,7 +42,7 @@ def demo(
         print(f"\n{context} ...")
         print_predictions(predictions)
     print(f"\n{SENTENCE}\nword by word, with {result.explained.label}: the share of each column in its probability")
-    print_explanation(result.explanation)
+    print_words(result.explanation)
     print(
         f"\n{output / 'report.html'}: the same with plots; {output / 'model'}: the best model ({result.seconds:.0f} s)"
     )
@@ -72,18 +60,3 @@ def print_texts(target: Path, *, overwrite: bool) -> None:
         for folder, t in ((target, everything), *((target / name, text) for name, text in sources.items()))
     ]
     print_table(["words in", "train.txt", "valid.txt", "test.txt"], rows)
-
-
-def print_explanation(steps: Sequence[Explanation]) -> None:
-    """A line for each word: its probability, a bar, and the shares of the columns that matter."""
-    names = [name for name in steps[0].shares if any(step.shares[name] >= SHOWN for step in steps)]
-    rows = [
-        [
-            step.word,
-            bar(step.probability, BAR).ljust(BAR),
-            percent(step.probability),
-            *(f"{step.shares[name]:.0%}" if step.shares[name] >= SHOWN else "·" for name in names),
-        ]
-        for step in steps
-    ]
-    print_table(["word", "", "probability", *names], rows, left=2)

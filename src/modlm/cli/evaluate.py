@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Threads, models_and_text
+from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Threads, option
 from modlm.cli.printing import number, print_json, print_table
+from modlm.files import scratch_folder
+
+STANDARD_INPUT = Path("-")
 
 
 def evaluate(
@@ -16,16 +23,11 @@ def evaluate(
         list[Path], typer.Argument(metavar="MODEL... TEXT", help="One or more models, then a text (- for stdin).")
     ],
     by_frequency: Annotated[
-        bool,
-        typer.Option(
-            "--by-frequency", help="Also by how often a word was seen in training: up to 10, 100, 1000, more."
-        ),
+        bool, option("--by-frequency", "Also by how often a word was seen in training: up to 10, 100, 1000, more.")
     ] = False,
     train: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--train", metavar="TEXT", help="With --by-frequency: count words here, not in the model's own counts."
-        ),
+        option("--train TEXT", "With --by-frequency: count words here, not in the model's own counts."),
     ] = None,
     tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
@@ -43,18 +45,22 @@ def evaluate(
     modlm eval small large.arpa test.txt.gz --by-frequency
     modlm eval model test.txt --json | jq .perplexity
     """  # fmt: skip
-    from modlm.cli.inputs import load_model, readable_twice
+    from modlm.evaluation.by_frequency import perplexity_by_frequency, word_frequencies
+    from modlm.model.folder import load
 
-    models, text = models_and_text(paths)
+    if len(paths) < 2:
+        raise typer.BadParameter("give at least one model and then a text (- for standard input).")
+    *models, text = paths
     reports: list[dict[str, Any]] = []
     with readable_twice(text) as place:
         for path in models:
-            model = load_model(path, tokenizer)
+            model = load(path, tokenizer=tokenizer)
             model.perplexity([""])  # compiled code is loaded now, so that words/s is about the text alone
             found = model.perplexity(place, encoding_errors=encoding_errors)
             report: dict[str, Any] = {"model": str(path), "text": str(text), **found.as_dict()}
             if by_frequency:
-                report["by_frequency"] = _by_frequency(model, place, train)
+                parts = perplexity_by_frequency(model, place, word_frequencies(model, train))
+                report["by_frequency"] = [part.as_dict() for part in parts]
             reports.append(report)
     if json:
         print_json(reports if len(reports) > 1 else reports[0])
@@ -62,11 +68,17 @@ def evaluate(
     _print_reports(reports)
 
 
-def _by_frequency(model: Any, text: Path, train: list[Path] | None) -> list[dict[str, Any]]:
-    from modlm.evaluation.by_frequency import perplexity_by_frequency, word_frequencies
-
-    frequencies = word_frequencies(model, train)
-    return [part.as_dict() for part in perplexity_by_frequency(model, text, frequencies)]
+@contextlib.contextmanager
+def readable_twice(text: Path) -> Iterator[Path]:
+    """The text as a file that can be read more than once; standard input is kept in a temporary file."""
+    if text != STANDARD_INPUT:
+        yield text
+        return
+    with scratch_folder() as folder:
+        copy = folder / "standard-input"
+        with copy.open("wb") as stream:
+            shutil.copyfileobj(sys.stdin.buffer, stream, 1 << 20)
+        yield copy
 
 
 def _print_reports(reports: list[dict[str, Any]]) -> None:

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from modlm.cli.options import ForeignTokenizer, Json, ModelArgument
+from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, option
 from modlm.cli.printing import print_json
 
 
 def generate(
     model: ModelArgument,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many sentences.")] = 5,
-    context: Annotated[str, typer.Option("--context", help="Words with which every sentence begins.")] = "",
+    count: Annotated[int, option("--count -n", "How many sentences.", min=1)] = 5,
+    context: Annotated[str, option("--context", "Words with which every sentence begins.")] = "",
     temperature: Annotated[
-        float, typer.Option("--temperature", help="Below 1 plays safe, above 1 dares; 0 takes the most probable word.")
+        float, option("--temperature", "Below 1 plays safe, above 1 dares; 0 takes the most probable word.")
     ] = 1.0,
-    top_k: Annotated[int, typer.Option("--top-k", help="Draw among the k most probable words only; 0 for all.")] = 0,
-    top_p: Annotated[
-        float, typer.Option("--top-p", help="Draw among words that together have this probability.")
-    ] = 1.0,
-    max_words: Annotated[int, typer.Option("--max-words", help="Stop a sentence here.")] = 100,
-    seed: Annotated[int | None, typer.Option("--seed", help="For the same sentences again.")] = None,
+    top_k: Annotated[int, option("--top-k", "Draw among the k most probable words only; 0 for all.")] = 0,
+    top_p: Annotated[float, option("--top-p", "Draw among words that together have this probability.")] = 1.0,
+    max_words: Annotated[int, option("--max-words", "Stop a sentence here.")] = 100,
+    seed: Annotated[int | None, option("--seed", "For the same sentences again.")] = None,
     tokenizer: ForeignTokenizer = None,
     json: Json = False,
 ) -> None:
@@ -34,11 +30,11 @@ def generate(
     """  # fmt: skip
     import numpy as np
 
-    from modlm.cli.inputs import load_model
+    from modlm.model.folder import load
     from modlm.model.sampling import Sampling
 
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, max_words=max_words)
-    lm = load_model(model, tokenizer)
+    lm = load(model, tokenizer=tokenizer)
     rng = np.random.default_rng(seed)
     given = lm.vocabulary.split(context)
     drawn = (lm.vocabulary.join([*given, *lm.generate(sampling, context=context, rng=rng)]) for _ in range(count))

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import Json, Threads
-from modlm.cli.printing import print_json, print_table, size
+from modlm.cli.options import Json, Threads, option
+from modlm.cli.printing import print_json, print_orders, print_table, size
+from modlm.errors import InputError
+from modlm.files import folder_bytes
 
 if TYPE_CHECKING:
-    from modlm.counts.counts import Counts
+    from modlm.store.manifest import Verify
     from modlm.text.vocabulary import Vocabulary
 
 About = dict[str, Any]
@@ -23,7 +25,7 @@ def inspect(
         Path, typer.Argument(metavar="PATH", help="A model, counts or corpus folder, ARPA file, count file or text.")
     ],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Check every byte against the manifest, and what can be checked beyond.")
+        bool, option("--verify", "Check every byte against the manifest, and what can be checked beyond.")
     ] = False,
     threads: Threads = None,
     json: Json = False,
@@ -37,106 +39,83 @@ def inspect(
     modlm inspect model --verify
     modlm inspect train.txt.gz --json
     """  # fmt: skip
-    from modlm.cli.inputs import kind_of
-    from modlm.errors import InputError
+    from modlm.formats.kinds import kind_of
+    from modlm.store.manifest import is_folder
 
     if not path.exists():
         raise InputError("there is no such file or folder.", path=path)
     kind = kind_of(path)
-    about = {"path": str(path), "kind": kind, **DESCRIBERS[kind](path, verify)}
+    place = path / "model" if kind == "model" and not is_folder(path, kind=kind) else path
+    about: About = {"path": str(path), "kind": kind}
+    about["bytes"] = folder_bytes(place) if place.is_dir() else place.stat().st_size
+    about |= DESCRIBERS[kind](place, "full" if verify else "fast")
     if verify:
         about["verified"] = True
     print_json(about) if json else _print_about(about)
 
 
-def describe_model(path: Path, verify: bool) -> About:
+def describe_model(path: Path, verify: Verify) -> About:
     """A model folder."""
-    from modlm.cli.estimating import folder_bytes
     from modlm.model.folder import load
 
-    place = path if (path / "model.json").is_file() else path / "model"
-    model = load(place, verify="full" if verify else "fast")
-    about: About = {"bytes": folder_bytes(place), **_vocabulary(model.vocabulary)}
-    manifest = _manifest(place / "model.json")
+    model = load(path, verify=verify)
+    about = _vocabulary(model.vocabulary)
+    manifest = json_module.loads((path / "model.json").read_bytes())  # which `load` has checked
     counts = manifest["about"].get("counts")  # a model would read all of its counts to tell
     if isinstance(counts, dict):
         about |= {name: counts[name] for name in ("edge", "sentences")}
     return about | model.described() | {"files": _files(manifest)}
 
 
-def describe_counts(path: Path, verify: bool) -> About:
-    """A counts folder."""
-    from modlm.cli.estimating import folder_bytes
-    from modlm.counts import open_counts
+def describe_counts(path: Path, verify: Verify) -> About:
+    """A counts folder, or a count file, which is read as a whole."""
+    from modlm.counts import import_counts, open_counts
 
-    counts = open_counts(path, verify="full" if verify else "fast")
-    return {"bytes": folder_bytes(path), **_counts(counts), "files": _files(_manifest(path / "counts.json"))}
-
-
-def describe_count_file(path: Path, verify: bool) -> About:
-    """A count file, read as a whole."""
-    from modlm.counts import import_counts
-
-    return {"bytes": path.stat().st_size, **_counts(import_counts(path))}
-
-
-def _counts(counts: Counts) -> About:
+    counts = open_counts(path, verify=verify) if path.is_dir() else import_counts(path)
     about: About = {"order": counts.order, "ngrams": [counts.types(n) for n in range(1, counts.order + 1)]}
     about |= {"edge": counts.edge, "sentences": counts.sentences, "cut_off": list(counts.cut_off)}
-    positions = getattr(counts, "positions", None)
-    return about | ({"positions": list(positions)} if positions else {}) | _vocabulary(counts.vocabulary)
+    if positions := getattr(counts, "positions", None):
+        about["positions"] = list(positions)
+    about |= _vocabulary(counts.vocabulary)
+    if path.is_dir():
+        about["files"] = _files(json_module.loads((path / "counts.json").read_bytes()))
+    return about
 
 
-def describe_corpus(path: Path, verify: bool) -> About:
-    """A corpus folder."""
-    from modlm.cli.estimating import folder_bytes
+def describe_text(path: Path, verify: Verify) -> About:
+    """A corpus folder, or a text, which is read as a whole."""
     from modlm.text.corpus import Corpus
 
-    corpus = Corpus.open(path, verify="full" if verify else "fast")
-    about = {"bytes": folder_bytes(path), "sentences": corpus.sentences, "text_words": corpus.words}
-    return {**about, "unknown": corpus.unknown, **_vocabulary(corpus.vocabulary)}
+    corpus = Corpus.open(path, verify=verify) if path.is_dir() else Corpus.from_text(path)
+    about: About = {"sentences": corpus.sentences, "text_words": corpus.words, "unknown": corpus.unknown}
+    return about | (_vocabulary(corpus.vocabulary) if path.is_dir() else {"words": len(corpus.vocabulary)})
 
 
-def describe_text(path: Path, verify: bool) -> About:
-    """A text, read as a whole."""
-    from modlm.text.corpus import Corpus
-
-    corpus = Corpus.from_text(path)
-    about = {"bytes": path.stat().st_size, "sentences": corpus.sentences, "text_words": corpus.words}
-    return {**about, "unknown": corpus.unknown, "words": len(corpus.vocabulary)}
-
-
-def describe_arpa(path: Path, verify: bool) -> About:
+def describe_arpa(path: Path, verify: Verify) -> About:
     """An ARPA file: what its header announces, or with `verify` what is in it."""
     from modlm.formats.arpa.header import read_announced
     from modlm.formats.lines import open_lines
+    from modlm.model.ngram.arpa import normalisation_error, read_model
 
-    if verify:
-        from modlm.model.ngram.arpa import normalisation_error, read_model
-
+    checked: About = {}
+    if verify == "full":
         model = read_model(path)
-        error = normalisation_error(model.compiled)
-        checked: About = {"normalisation_error": error, **_vocabulary(model.vocabulary)}
-    else:
-        checked = {}
+        checked = {"normalisation_error": normalisation_error(model.compiled), **_vocabulary(model.vocabulary)}
     with open_lines(path) as lines:
         counts = read_announced(lines)
-    return {"bytes": path.stat().st_size, "order": len(counts), "ngrams": counts, **checked}
+    return {"order": len(counts), "ngrams": counts, **checked}
 
 
-def describe_kenlm(path: Path, verify: bool) -> About:
+def describe_kenlm(path: Path, verify: Verify) -> About:
     """A KenLM binary: its n-grams are hashed, so there is little to say."""
-    return {
-        "bytes": path.stat().st_size,
-        "notes": ["a KenLM binary, whose n-grams cannot be listed; inspect its ARPA file"],
-    }
+    return {"notes": ["a KenLM binary, whose n-grams cannot be listed; inspect its ARPA file"]}
 
 
 DESCRIBERS = {
     "model": describe_model,
     "counts": describe_counts,
-    "count file": describe_count_file,
-    "corpus": describe_corpus,
+    "count file": describe_counts,
+    "corpus": describe_text,
     "text": describe_text,
     "arpa": describe_arpa,
     "kenlm": describe_kenlm,
@@ -148,13 +127,7 @@ def _vocabulary(vocabulary: Vocabulary) -> About:
     return {"words": len(vocabulary), **units, **vocabulary.fingerprints()}
 
 
-def _manifest(path: Path) -> dict[str, Any]:
-    """What `load` has checked already."""
-    manifest: dict[str, Any] = json_module.loads(path.read_bytes())
-    return manifest
-
-
-def _files(manifest: dict[str, Any]) -> dict[str, Any]:
+def _files(manifest: About) -> About:
     return {name: {"bytes": record["bytes"], "sha256": record["sha256"]} for name, record in manifest["files"].items()}
 
 
@@ -162,23 +135,12 @@ def _print_about(about: About) -> None:
     tables = ("ngrams", "discounts", "files", "notes", "blocks", "weights")
     for name, value in about.items():
         if name not in tables and value not in (None, [], "", 0.0):
-            shown = (
-                size(value)
-                if name == "bytes"
-                else f"{value:,}"
-                if isinstance(value, int) and not isinstance(value, bool)
-                else value
-            )
-            shown = ", ".join(map(str, value)) if isinstance(value, list) else shown
-            shown = ", ".join(map(_setting, value.items())) if isinstance(value, dict) else shown
-            print(f"{name.replace('_', ' '):<14} {shown}")
+            print(f"{name.replace('_', ' '):<14} {size(value) if name == 'bytes' else _shown(value)}")
     if "ngrams" in about:
-        discounts = about.get("discounts") or [[] for _ in about["ngrams"]]
-        _print_orders(about["ngrams"], discounts)
+        print_orders(about["ngrams"], about.get("discounts") or [[] for _ in about["ngrams"]])
     if "blocks" in about:
-        print_table(
-            ["block", "kind", "columns"], [[b["name"], b["kind"], str(b["columns"])] for b in about["blocks"]], left=2
-        )
+        rows = [[block["name"], block["kind"], str(block["columns"])] for block in about["blocks"]]
+        print_table(["block", "kind", "columns"], rows, left=2)
     if "weights" in about:
         print_table(["column", "weight"], [[name, f"{weight:.4f}"] for name, weight in about["weights"].items()])
     for note in about.get("notes", []):
@@ -188,16 +150,13 @@ def _print_about(about: About) -> None:
         print_table(["file", "size", "sha256 begins"], rows)
 
 
-def _setting(item: tuple[str, Any]) -> str:
-    name, value = item
-    return f"{name} {'+'.join(map(str, value)) if isinstance(value, tuple | list) else value}"
-
-
-def _print_orders(ngrams: list[int], discounts: list[list[float]]) -> None:
-    from modlm.cli.estimating import shorter
-
-    rows = [
-        [f"{order}-grams", f"{count:,}", " ".join(f"{value:.4g}" for value in shorter(row)) if any(row) else "–"]
-        for order, (count, row) in enumerate(zip(ngrams, discounts, strict=True), start=1)
-    ]
-    print_table(["order", "n-grams", "discounts of 1, 2, …"], rows)
+def _shown(value: Any) -> str:
+    """A value for people: thousands apart, lists with commas, settings as `name value`."""
+    if isinstance(value, dict):
+        joined = {
+            name: "+".join(map(str, own)) if isinstance(own, tuple | list) else own for name, own in value.items()
+        }
+        return ", ".join(f"{name} {own}" for name, own in joined.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -7,40 +7,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import Force, Json, Threads, several
-from modlm.cli.printing import bar, number, print_json, print_table, size
+from modlm.cli.options import Force, Json, Threads, chosen_vocabulary, option, several
+from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.printing import bar, describe_perplexity, number, print_json, print_table, size
+from modlm.files import folder_bytes
 
 if TYPE_CHECKING:
-    from modlm.model.interpolation import Interpolation
+    from modlm.model.mixture import Mixture
 
 
 def interpolate(
     models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model folders or ARPA files.")],
-    tune: Annotated[Path, typer.Option("--tune", metavar="TEXT", help="Held-out text that the weights are tuned to.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The model folder to write.")],
+    tune: Annotated[Path, option("--tune TEXT", "Held-out text that the weights are tuned to.")],
+    output: Annotated[Path, option("-o --output DIR", "The model folder to write.")],
     over: Annotated[
         str | None,
-        typer.Option(
-            "--over",
-            metavar="models|orders|both",
-            help="Columns: whole models, their orders, or both.  [default: models; orders for a single model]",
+        option(
+            "--over models|orders|both",
+            "Columns: whole models, their orders, or both.  [default: models; orders for a single model]",
         ),
     ] = None,
     extra: Annotated[
         str | None,
-        typer.Option(
-            "--extra",
-            metavar="LIST",
-            help="Constant columns: uniform, unknown, or none.  [default: uniform over orders]",
-        ),
+        option("--extra LIST", "Constant columns: uniform, unknown, or none.  [default: uniform over orders]"),
     ] = None,
     vocab: Annotated[
-        Path | None,
-        typer.Option("--vocab", metavar="FILE", help="The words to predict.  [default: those of the first model]"),
+        Path | None, option("--vocab FILE", "The words to predict.  [default: those of the first model]")
     ] = None,
-    test: Annotated[
-        Path | None, typer.Option("--test", metavar="TEXT", help="Report the perplexity of this text.")
-    ] = None,
+    test: Annotated[Path | None, option("--test TEXT", "Report the perplexity of this text.")] = None,
     threads: Threads = None,
     force: Force = False,
     json: Json = False,
@@ -54,22 +48,18 @@ def interpolate(
     modlm interpolate news web --tune valid.txt -o mixed --test test.txt
     modlm interpolate model --over orders --tune valid.txt -o mixed
     """  # fmt: skip
-    from modlm.cli.estimating import Targets, folder_bytes
-    from modlm.cli.inputs import load_model
-    from modlm.cli.outcome import wrote
-    from modlm.model.folder import save
+    from modlm.model.folder import card_of, load, save
     from modlm.model.interpolation import block_name
     from modlm.model.interpolation import interpolate as tuned
-    from modlm.text.vocabulary import Vocabulary
 
-    Targets(output, force=force).check()
+    refuse_existing(output, force=force)
     over = over or ("models" if len(models) > 1 else "orders")
     listed = "uniform" if extra is None and over == "orders" else extra or ""
     names = several("" if listed == "none" else listed, str, option="--extra", example="uniform,unknown")
     loaded: dict[str, Any] = {}
     for path in models:
-        loaded[block_name(path.resolve().name.removesuffix(".gz").removesuffix(".arpa"), loaded)] = load_model(path)
-    result = tuned(loaded, tune, over=over, extra=names, vocabulary=Vocabulary.from_file(vocab) if vocab else None)
+        loaded[block_name(path.resolve().name.removesuffix(".gz").removesuffix(".arpa"), loaded)] = load(path)
+    result = tuned(loaded, tune, over=over, extra=names, vocabulary=chosen_vocabulary(vocab, None, limited=False))
     report: dict[str, Any] = {
         "over": over,
         "weights": result.weights,
@@ -83,30 +73,26 @@ def interpolate(
     }
     if test is not None:
         report["test"] = {"text": str(test), **result.mixture.perplexity(test).as_dict()}
-    save(result.mixture, output, card=_card(result, report, models), overwrite=force)
+    title = f"Static mixture over {over} of {', '.join(path.name for path in models)}"
+    save(result.mixture, output, card=card_of(title, _facts(result.mixture, report)), overwrite=force)
     wrote(output)
     report |= {"output": str(output), "bytes": folder_bytes(output)}
     print_json(report) if json else _print_report(report)
 
 
-def _card(result: Interpolation, report: dict[str, Any], models: list[Path]) -> str:
-    from modlm import __version__
-
-    lines = [
-        f"# Static mixture over {report['over']} of {', '.join(path.name for path in models)}",
-        "",
-        f"- Weights by EM on {Path(report['tune']['text']).name}, perplexity {number(report['tune']['perplexity'])}",
-        f"- Vocabulary: {len(result.mixture.vocabulary):,} words, sha256 {result.mixture.vocabulary.fingerprint}",
-        *(f"- {name}: weight {weight:.4f}" for name, weight in result.weights.items()),
+def _facts(mixture: Mixture, report: dict[str, Any]) -> list[str]:
+    """For the card."""
+    facts = [
+        f"Weights by EM on {Path(report['tune']['text']).name}, perplexity {number(report['tune']['perplexity'])}",
+        f"Vocabulary: {len(mixture.vocabulary):,} words, sha256 {mixture.vocabulary.fingerprint}",
+        *(f"{name}: weight {weight:.4f}" for name, weight in report["weights"].items()),
     ]
     if "test" in report:
-        lines.append(f"- Perplexity of {Path(report['test']['text']).name}: {number(report['test']['perplexity'])}")
-    return "\n".join([*lines, "", f"Made by modlm {__version__}.", ""])
+        facts.append(f"Perplexity of {Path(report['test']['text']).name}: {number(report['test']['perplexity'])}")
+    return facts
 
 
 def _print_report(report: dict[str, Any]) -> None:
-    from modlm.cli.estimating import describe_perplexity
-
     rows = [
         [name, bar(weight, 20).ljust(20), f"{weight:.4f}", number(report["alone"][name])]
         for name, weight in report["weights"].items()

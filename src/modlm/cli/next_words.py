@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from modlm.cli.options import ForeignTokenizer, Json, ModelArgument
-from modlm.cli.printing import bar, percent, print_json, print_table
-
-if TYPE_CHECKING:
-    from modlm.model.language_model import Prediction
-
-BAR = 20  # letters of the longest bar
-SHOWN = 0.005  # shares below this are left out
+from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, option
+from modlm.cli.printing import print_json, print_predictions
 
 
 def next_words(
@@ -22,8 +15,8 @@ def next_words(
     context: Annotated[
         str, typer.Argument(metavar="CONTEXT", help="The words before, in quotes; none for the start of a sentence.")
     ] = "",
-    k: Annotated[int, typer.Option("-k", min=1, help="How many words.")] = 10,
-    middle: Annotated[bool, typer.Option("--middle", help="The context does not begin a sentence.")] = False,
+    k: Annotated[int, option("-k", "How many words.", min=1)] = 10,
+    middle: Annotated[bool, option("--middle", "The context does not begin a sentence.")] = False,
     tokenizer: ForeignTokenizer = None,
     json: Json = False,
 ) -> None:
@@ -35,9 +28,9 @@ def next_words(
     modlm next model "the company said"
     modlm next model "said it" --middle -k 5 --json
     """  # fmt: skip
-    from modlm.cli.inputs import load_model
+    from modlm.model.folder import load
 
-    lm = load_model(model, tokenizer)
+    lm = load(model, tokenizer=tokenizer)
     predictions = lm.next_words(context, k, start=not middle)
     if json:
         print_json([{"word": p.word, "probability": p.probability, "shares": p.shares} for p in predictions])
@@ -46,21 +39,3 @@ def next_words(
     if unknown:
         print(f"not in the vocabulary, so unknown: {' '.join(unknown)}")
     print_predictions(predictions)
-
-
-def print_predictions(predictions: list[Prediction]) -> None:
-    """A line for each word: its probability, a bar, and the shares of the columns that matter."""
-    names = [name for name in predictions[0].shares if any(p.shares[name] >= SHOWN for p in predictions)]
-    longest = predictions[0].probability or 1.0
-    room = shutil.get_terminal_size((100, 24)).columns
-    width = max(4, min(BAR, room - 26 - 9 * len(names)))
-    rows = [
-        [
-            p.word,
-            bar(p.probability / longest, width).ljust(width),
-            percent(p.probability),
-            *(f"{p.shares[name]:.0%}" if p.shares[name] >= SHOWN else "·" for name in names),
-        ]
-        for p in predictions
-    ]
-    print_table(["word", "", "probability", *names], rows, left=2)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,47 +19,49 @@ from modlm.cli.options import (
     Threads,
     TokenizerOption,
     VocabOption,
+    chosen_vocabulary,
+    option,
     several,
 )
+from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.printing import describe_perplexity, notes_in_summary, print_json, print_orders, size
+from modlm.errors import ConfigError, choose
+from modlm.files import folder_bytes
 
-Inputs = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="TEXT",
-        help="Texts (one sentence a line; gz, bz2, xz, zst; - for standard input), count files, counts folders, or "
-        "model folders that kept their counts. Several are added up.",
-    ),
-]
+if TYPE_CHECKING:
+    from modlm.counts.counts import Counts
+    from modlm.model.mixture import Mixture
+    from modlm.model.ngram_lm import NgramLM
+    from modlm.text.vocabulary import Vocabulary
 
 
 def ngram(
-    inputs: Inputs,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The model folder to write.")],
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TEXT",
+            help="Texts (one sentence a line; gz, bz2, xz, zst; - for standard input), count files, counts folders, or "
+            "model folders that kept their counts. Several are added up.",
+        ),
+    ],
+    output: Annotated[Path, option("-o --output DIR", "The model folder to write.")],
     order: Annotated[
         int | None,
-        typer.Option(
-            "--order",
-            min=1,
-            max=16,
-            metavar="N",
-            help="Words in the longest n-gram.  [default: 5, or that of the counts]",
-        ),
+        option("--order N", "Words in the longest n-gram.  [default: 5, or that of the counts]", min=1, max=16),
     ] = None,
     smoothing: Annotated[
         str,
-        typer.Option(
-            "--smoothing",
-            metavar="NAME",
-            help="maximum-likelihood, witten-bell, good-turing, absolute, modified-absolute, kneser-ney or "
+        option(
+            "--smoothing NAME",
+            "maximum-likelihood, witten-bell, good-turing, absolute, modified-absolute, kneser-ney or "
             "modified-kneser-ney.",
         ),
     ] = "modified-kneser-ney",
     edge: Annotated[
         str | None,
-        typer.Option(
-            "--edge",
-            metavar="once|repeat",
-            help="One <s> a sentence (as KenLM), or order - 1 (as the paper).  [default: once, or that of the counts]",
+        option(
+            "--edge once|repeat",
+            "One <s> a sentence (as KenLM), or order - 1 (as the paper).  [default: once, or that of the counts]",
         ),
     ] = None,
     vocab: VocabOption = None,
@@ -65,54 +70,34 @@ def ngram(
     min_count: MinCount = 1,
     positions: Annotated[
         str,
-        typer.Option(
-            "--positions",
-            metavar="LIST",
-            help="Skip n-grams: the context words to look at, farthest first; 1 is the previous "
+        option(
+            "--positions LIST",
+            "Skip n-grams: the context words to look at, farthest first; 1 is the previous "
             "word. 4,3,2 leaves it out. Saved as a mixture; --order does not count.",
         ),
     ] = "",
     discounts: Annotated[
         str,
-        typer.Option(
-            "--discounts",
-            metavar="LIST",
-            help="What counts of 1, 2, ... lose instead of estimates, e.g. 0.5,1,1.5; for each "
-            "order apart with / between.",
+        option(
+            "--discounts LIST",
+            "What counts of 1, 2, ... lose instead of estimates, e.g. 0.5,1,1.5; for each order apart with / between.",
         ),
     ] = "",
     extra: Annotated[
-        str, typer.Option("--extra", metavar="LIST", help="What unigrams fall back to: uniform or uniform,unknown.")
+        str, option("--extra LIST", "What unigrams fall back to: uniform or uniform,unknown.")
     ] = "uniform",
-    prune: Annotated[
-        str, typer.Option("--prune", metavar="LIST", help="Drop n-grams with counts up to this, for each order: 0,0,1.")
-    ] = "",
+    prune: Annotated[str, option("--prune LIST", "Drop n-grams with counts up to this, for each order: 0,0,1.")] = "",
     prune_entropy: Annotated[
-        float,
-        typer.Option(
-            "--prune-entropy", min=0.0, metavar="X", help="Drop n-grams that change perplexity by less, e.g. 1e-8."
-        ),
+        float, option("--prune-entropy X", "Drop n-grams that change perplexity by less, e.g. 1e-8.", min=0.0)
     ] = 0.0,
-    valid: Annotated[
-        Path | None, typer.Option("--valid", metavar="TEXT", help="Report the perplexity of this text.")
-    ] = None,
-    arpa: Annotated[
-        Path | None, typer.Option("--arpa", metavar="FILE", help="Write an ARPA file too (.gz packs it).")
-    ] = None,
-    counts: Annotated[
-        Path | None, typer.Option("--counts", metavar="DIR", help="Write the raw counts too, to add text to later.")
-    ] = None,
+    valid: Annotated[Path | None, option("--valid TEXT", "Report the perplexity of this text.")] = None,
+    arpa: Annotated[Path | None, option("--arpa FILE", "Write an ARPA file too (.gz packs it).")] = None,
+    counts: Annotated[Path | None, option("--counts DIR", "Write the raw counts too, to add text to later.")] = None,
     engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine",
-            metavar="memory|disk|spark",
-            help="Where to count.  [default: memory, or disk with --memory]",
-        ),
+        str | None, option("--engine memory|disk|spark", "Where to count.  [default: memory, or disk with --memory]")
     ] = None,
     memory: Annotated[
-        str | None,
-        typer.Option("--memory", metavar="SIZE", help="Count on disk, in about this much memory, such as 2GB."),
+        str | None, option("--memory SIZE", "Count on disk, in about this much memory, such as 2GB.")
     ] = None,
     encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,
@@ -128,30 +113,103 @@ def ngram(
     modlm ngram counts-2023 new.txt -o model --counts counts-2024
     modlm ngram train.txt -o model --tokenizer tokenizer.json
     """  # fmt: skip
-    from modlm.cli.estimating import Targets, Training, train
+    from modlm.blocks import CONSTANT_BLOCKS
+    from modlm.counts import CountOptions, save_counts
+    from modlm.model.folder import card_of, save, save_arpa
+    from modlm.model.ngram_lm import NgramLM
+    from modlm.model.ngram_training import check_estimation, counts_of, mixture_from_counts
+    from modlm.text.options import TextOptions
 
-    train(
-        Training(
-            inputs=tuple(inputs),
-            order=order,
-            smoothing=smoothing,
-            edge=edge,
-            vocab=vocab,
-            tokenizer=tokenizer,
-            max_words=max_words,
-            min_count=min_count,
-            positions=several(positions, int, option="--positions", example="4,3,2"),
-            discounts=tuple(
-                several(row, float, option="--discounts", example="0.5,1,1.5") for row in discounts.split("/") if row
-            ),
-            extra=several(extra, str, option="--extra", example="uniform,unknown"),
-            prune=several(prune, int, option="--prune", example="0,0,1"),
-            prune_entropy=prune_entropy,
-            engine=engine,
-            memory=memory,
-            encoding_errors=encoding_errors,
-        ),
-        Targets(output, arpa=arpa, counts=counts, force=force),
-        valid=valid,
-        as_json=json,
+    places = several(positions, int, option="--positions", example="4,3,2")
+    losses = tuple(
+        several(row, float, option="--discounts", example="0.5,1,1.5") for row in discounts.split("/") if row
     )
+    constants = several(extra, str, option="--extra", example="uniform,unknown")
+    thresholds = several(prune, int, option="--prune", example="0,0,1")
+    refuse_existing(output, arpa, counts, force=force)
+    for name in constants:
+        choose(CONSTANT_BLOCKS, name, what="constant column")
+    check_estimation(order, smoothing=smoothing, discounts=losses, prune=thresholds)
+    CountOptions.asked(edge=edge or "once", memory=memory)
+    if places and (thresholds or prune_entropy):
+        raise ConfigError("Skip n-grams (--positions) are saved as a mixture, which cannot be pruned.")
+    begun = time.perf_counter()
+    reading = TextOptions(
+        vocabulary=chosen_vocabulary(vocab, tokenizer, limited=max_words is not None or min_count > 1),
+        max_words=max_words, min_count=min_count, encoding_errors=encoding_errors,
+    )  # fmt: skip
+    found = counts_of(inputs, reading, order=order, edge=edge, positions=places, engine=engine, memory=memory)
+    if counts is not None:
+        save_counts(found, counts, overwrite=force)
+        wrote(counts)
+    model: NgramLM | Mixture
+    with notes_in_summary():
+        if places:
+            model = mixture_from_counts(found, smoothing=smoothing, discounts=losses or None, extra=constants)
+        else:
+            model = NgramLM.from_counts(
+                found, smoothing=smoothing, discounts=losses or None, extra=constants, prune=thresholds,
+                prune_entropy=prune_entropy,
+            )  # fmt: skip
+    report = described(model, found)
+    report["seconds"] = round(time.perf_counter() - begun, 3)
+    if valid is not None:
+        perplexity = model.perplexity(valid, encoding_errors=encoding_errors)
+        report["valid"] = {"text": str(valid), **perplexity.as_dict()}
+    command = shlex.join(["modlm", *sys.argv[1:]]) if sys.argv[1:2] == ["ngram"] else ""
+    title, facts = card_lines(model.vocabulary, inputs, report)
+    save(model, output, card=card_of(title, facts, command=command), overwrite=force)
+    wrote(output)
+    report["output"], report["bytes"] = str(output), folder_bytes(output)
+    if arpa is not None:
+        save_arpa(model, arpa, overwrite=force)
+        wrote(arpa)
+        report["arpa"] = str(arpa)
+    report["seconds_in_all"] = round(time.perf_counter() - begun, 3)
+    print_json(report) if json else print_summary(report)
+
+
+def described(model: NgramLM | Mixture, counts: Counts) -> dict[str, Any]:
+    """The numbers of a model that was just trained."""
+    from modlm.model.mixture import Mixture
+
+    about: dict[str, Any] = {"order": counts.order, "words": len(model.vocabulary), "sentences": counts.sentences}
+    about["units"] = model.vocabulary.units
+    if isinstance(model, Mixture):
+        estimates = model.blocks["ngram"].estimates  # type: ignore[attr-defined]
+        about["smoothing"] = estimates.smoother.name
+        about["discounts"] = [table[1:].tolist() for table in estimates.discounts]
+        about["notes"] = list(estimates.notes)
+        about["positions"] = list(getattr(counts, "positions", range(counts.order - 1, 0, -1)))
+        about["ngrams"] = list(counts.trie.sizes)
+        return about
+    own = model.described()
+    return about | {name: own[name] for name in ("smoothing", "discounts", "notes", "ngrams")}
+
+
+def print_summary(report: dict[str, Any]) -> None:
+    """The numbers for people."""
+    kind = f"{report['order']}-gram model"
+    if "positions" in report:
+        kind = f"Skip n-grams at positions {', '.join(map(str, report['positions']))}"
+    print(f"{kind}, {report['smoothing']}, {report['words']:,} {report['units']}")
+    print_orders(report["ngrams"], report["discounts"])
+    for note in report["notes"]:
+        print(f"note: {note}")
+    if "valid" in report:
+        print(f"perplexity of {report['valid']['text']}: {describe_perplexity(report['valid'])}")
+    print(f"{report['output']}: {size(report['bytes'])}, trained in {report['seconds']:.1f} s")
+    if "arpa" in report:
+        print(f"{report['arpa']}: the same model as an ARPA file")
+
+
+def card_lines(vocabulary: Vocabulary, inputs: list[Path], report: dict[str, Any]) -> tuple[str, list[str]]:
+    """The title of `card.md` and its facts: what the model was trained on, and its numbers."""
+    facts = [
+        f"Trained on: {', '.join(path.name for path in inputs)} ({report['sentences']:,} sentences)",
+        f"Vocabulary: {report['words']:,} {report['units']}, sha256 {vocabulary.fingerprint}",
+        f"N-grams of each order: {', '.join(f'{count:,}' for count in report['ngrams'])}",
+    ]
+    if "valid" in report:
+        facts.append(f"Perplexity of {Path(report['valid']['text']).name}: {describe_perplexity(report['valid'])}")
+    return f"{report['order']}-gram model, {report['smoothing']}", facts + [f"Note: {note}" for note in report["notes"]]

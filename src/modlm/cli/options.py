@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from modlm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from modlm.text.vocabulary import Vocabulary
+
 T = TypeVar("T")
+
+
+def option(names: str, meaning: str, **rules: Any) -> Any:
+    """An option as help pages show it, `-o --output DIR`: its names, then what stands for its value, if anything."""
+    words = names.split(" ")
+    flags = [word for word in words if word.startswith("-")]
+    return typer.Option(*flags, metavar=" ".join(words[len(flags) :]) or None, help=meaning, **rules)
 
 
 def _set_threads(count: int | None) -> int | None:
@@ -20,59 +32,54 @@ def _set_threads(count: int | None) -> int | None:
 
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, a run folder, or an ARPA file.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there already.")]
+Json = Annotated[bool, option("--json", "Print JSON on standard output and nothing else there.")]
+Force = Annotated[bool, option("--force", "Overwrite what is there already.")]
 Threads = Annotated[
-    int | None,
-    typer.Option(
-        "--threads", min=1, metavar="N", callback=_set_threads, help="How many threads to use.  [default: all cores]"
-    ),
+    int | None, option("--threads N", "How many threads to use.  [default: all cores]", min=1, callback=_set_threads)
 ]
 TrainingText = Annotated[
-    list[Path] | None,
-    typer.Option("--text", metavar="TEXT", help="Text to train on. Repeatable: each is a source of its own."),
+    list[Path] | None, option("--text TEXT", "Text to train on. Repeatable: each is a source of its own.")
 ]
-VocabOption = Annotated[
-    Path | None, typer.Option("--vocab", metavar="FILE", help="Words to know, one a line; all others are unknown.")
-]
-MaxWords = Annotated[
-    int | None, typer.Option("--max-words", min=1, metavar="N", help="Know only the N most frequent words.")
-]
-MinCount = Annotated[
-    int, typer.Option("--min-count", min=1, metavar="N", help="Know only words that occur at least N times.")
-]
+VocabOption = Annotated[Path | None, option("--vocab FILE", "Words to know, one a line; all others are unknown.")]
+MaxWords = Annotated[int | None, option("--max-words N", "Know only the N most frequent words.", min=1)]
+MinCount = Annotated[int, option("--min-count N", "Know only words that occur at least N times.", min=1)]
 TokenizerOption = Annotated[
     Path | None,
-    typer.Option(
-        "--tokenizer", metavar="PATH", help="A tokenizer.json or a folder with one: its tokens take the place of words."
-    ),
+    option("--tokenizer PATH", "A tokenizer.json or a folder with one: its tokens take the place of words."),
 ]
 ForeignTokenizer = Annotated[
     Path | None,
-    typer.Option(
-        "--tokenizer",
-        metavar="PATH",
-        help="For an ARPA file over tokens: the tokenizer.json, or a folder with one. Models of ours have their own.",
+    option(
+        "--tokenizer PATH",
+        "For an ARPA file over tokens: the tokenizer.json, or a folder with one. Models of ours have their own.",
     ),
 ]
 EncodingErrors = Annotated[
-    str,
-    typer.Option("--encoding-errors", metavar="strict|replace", help="Bytes that are not UTF-8: an error, or U+FFFD."),
+    str, option("--encoding-errors strict|replace", "Bytes that are not UTF-8: an error, or U+FFFD.")
 ]
 
 
-def several(text: str, kind: Callable[[str], T], *, option: str, example: str, separator: str = ",") -> tuple[T, ...]:
+def several(text: str, kind: Callable[[str], T], *, option: str, example: str) -> tuple[T, ...]:
     """The items of an option such as 0,0,1."""
     try:
-        return tuple(kind(item.strip()) for item in text.split(separator)) if text else ()
+        return tuple(kind(item.strip()) for item in text.split(",")) if text else ()
     except ValueError:
         raise typer.BadParameter(
             f"{option} takes numbers with commas between, such as {example}, not {text!r}."
         ) from None
 
 
-def models_and_text(paths: Sequence[Path]) -> tuple[list[Path], Path]:
-    """MODEL... TEXT: the last one is the text."""
-    if len(paths) < 2:
-        raise typer.BadParameter("give at least one model and then a text (- for standard input).")
-    return list(paths[:-1]), paths[-1]
+def chosen_vocabulary(vocab: Path | None, tokenizer: Path | None, *, limited: bool) -> Vocabulary | None:
+    """The words of --vocab or the tokens of --tokenizer, which leave --max-words and --min-count nothing to choose."""
+    from modlm.text.tokens import TokenVocabulary
+    from modlm.text.vocabulary import Vocabulary
+
+    if (vocab or tokenizer) and limited:
+        raise ConfigError(
+            "--vocab and --tokenizer say what to know. Leave out --max-words and --min-count, which choose words."
+        )
+    if tokenizer is not None:
+        if vocab:
+            raise ConfigError("--tokenizer brings its own tokens. Leave out --vocab.")
+        return TokenVocabulary.from_tokenizer(tokenizer)
+    return Vocabulary.from_file(vocab) if vocab else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from modlm.errors import LostProcessError, ModlmError
+from modlm.errors import LostProcessError, ModlmError, OutputError
 
 FAILED = 1
 INTERRUPTED = 130
@@ -19,6 +19,13 @@ def begin() -> None:
     _written.clear()
     _resume.clear()
     _instead.clear()
+
+
+def refuse_existing(*targets: Path | None, force: bool) -> None:
+    """Refuse before hours of work what would be refused after them; devices and pipes may be written to."""
+    for path in targets:
+        if path is not None and not force and (path.is_dir() or path.is_file()):
+            raise OutputError(f"{path} already exists. Choose another name, or overwrite it with --force.")
 
 
 def wrote(path: Path) -> None:

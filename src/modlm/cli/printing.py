@@ -6,11 +6,19 @@ JSON has no infinity: numbers that are not finite become null.
 from __future__ import annotations
 
 import json
+import logging
 import math
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from modlm.model.language_model import Explanation, Prediction
+
+BAR = 20  # letters of the longest bar
+SHOWN = 0.005  # shares below this are left out
 BLOCKS = " ▏▎▍▌▋▊▉█"
 
 
@@ -37,6 +45,42 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: 
     for line in lines:
         cells = [cell.ljust(widths[k]) if k < left else cell.rjust(widths[k]) for k, cell in enumerate(line)]
         print("  ".join(cells).rstrip())
+
+
+def print_orders(ngrams: Sequence[int], discounts: Sequence[Sequence[float]]) -> None:
+    """N-grams and discounts of each order, discounts up to where they no longer change."""
+    rows = []
+    for order, (count, row) in enumerate(zip(ngrams, discounts, strict=True), start=1):
+        last = max((r for r in range(1, len(row)) if row[r] != row[r - 1]), default=0)
+        losses = " ".join(f"{value:.4g}" for value in row[: last + 1]) if any(row) else "–"
+        rows.append([f"{order}-grams", f"{count:,}", losses])
+    print_table(["order", "n-grams", "discounts of 1, 2, …"], rows)
+
+
+def print_predictions(predictions: Sequence[Prediction]) -> None:
+    """A line for each of the most probable next words, with bars that fit the screen."""
+    columns = len(_columns_that_matter(predictions))
+    room = shutil.get_terminal_size((100, 24)).columns - 26 - 9 * columns
+    print_words(predictions, longest=predictions[0].probability or 1.0, width=max(4, min(BAR, room)))
+
+
+def print_words(words: Sequence[Prediction | Explanation], *, longest: float = 1.0, width: int = BAR) -> None:
+    """A line for each word: its probability, a bar, and the shares of the columns that matter."""
+    names = _columns_that_matter(words)
+    rows = [
+        [
+            one.word,
+            bar(one.probability / longest, width).ljust(width),
+            percent(one.probability),
+            *(f"{one.shares[name]:.0%}" if one.shares[name] >= SHOWN else "·" for name in names),
+        ]
+        for one in words
+    ]
+    print_table(["word", "", "probability", *names], rows, left=2)
+
+
+def _columns_that_matter(words: Sequence[Prediction | Explanation]) -> list[str]:
+    return [name for name in words[0].shares if any(one.shares[name] >= SHOWN for one in words)]
 
 
 def bar(share: float, width: int) -> str:
@@ -66,3 +110,28 @@ def percent(share: float) -> str:
     if 0 < share < 0.0001:
         return "<0.01%"
     return f"{share:.1%}" if share >= 0.01 or share == 0 else f"{share:.2%}"
+
+
+def describe_perplexity(numbers: dict[str, Any]) -> str:
+    """A perplexity and what it counted."""
+    parts = [number(numbers["perplexity"])]
+    if numbers["unknown"]:
+        parts.append(f"without unknown words {number(numbers['perplexity_without_unknown'])}")
+    if numbers["bytes"]:
+        if numbers["text_words"] != numbers["words"]:
+            parts.append(f"{number(numbers['perplexity_per_word'])} a word")
+        parts.append(f"{numbers['bits_per_byte']:.4f} bits a byte")
+    parts.append(f"{numbers['predictions']:,} predictions, {numbers['unknown']:,} unknown")
+    return f"{parts[0]} ({'; '.join(parts[1:])})"
+
+
+@contextmanager
+def notes_in_summary() -> Iterator[None]:
+    """Notes of the estimation stand in the summary, so they are not logged as well."""
+    log = logging.getLogger("modlm")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modlm.cli.options import Json, Threads
+from modlm.cli.options import Json, Threads, option
+from modlm.cli.outcome import resumable, wrote
+from modlm.cli.printing import print_json, print_table
+from modlm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from modlm.experiments.reproduce.answers import Answer
+    from modlm.experiments.reproduce.entries import Recipe
+    from modlm.experiments.reproduce.workshop import Found, Need, Workshop
+
+ALL = "all"
+SIGNS = {True: "yes    ", False: "NO     ", None: "not yet"}
 
 
 def reproduce(
@@ -16,47 +31,30 @@ def reproduce(
     ] = "",
     *,
     row: Annotated[
-        list[str] | None,
-        typer.Option("--row", metavar="ROW", help="Only this row, by its number, name or corpus. Repeatable."),
+        list[str] | None, option("--row ROW", "Only this row, by its number, name or corpus. Repeatable.")
     ] = None,
-    listed: Annotated[
-        bool, typer.Option("--list", help="Say what can be reproduced, and what is there of it.")
-    ] = False,
+    listed: Annotated[bool, option("--list", "Say what can be reproduced, and what is there of it.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say which runs are missing and how long they will take.")
+        bool, option("--dry-run", "Only say which runs are missing and how long they will take.")
     ] = False,
-    rerun: Annotated[
-        bool, typer.Option("--rerun", help="Ignore shipped results: train here, and show both numbers.")
-    ] = False,
-    seeds: Annotated[
-        int,
-        typer.Option("--seeds", min=1, metavar="N", help="Train every net from seeds 1 to N; show mean ± deviation."),
-    ] = 1,
-    redraw: Annotated[bool, typer.Option("--redraw", help="Run nothing; show what there are results of.")] = False,
+    rerun: Annotated[bool, option("--rerun", "Ignore shipped results: train here, and show both numbers.")] = False,
+    seeds: Annotated[int, option("--seeds N", "Train every net from seeds 1 to N; show mean ± deviation.", min=1)] = 1,
+    redraw: Annotated[bool, option("--redraw", "Run nothing; show what there are results of.")] = False,
     minutes: Annotated[
-        float | None,
-        typer.Option("--minutes", metavar="X", help="Begin no run that would end later than so many minutes from now."),
+        float | None, option("--minutes X", "Begin no run that would end later than so many minutes from now.")
     ] = None,
-    scale: Annotated[
-        str, typer.Option("--scale", metavar="here|full", help="Sizes for two cores and a day, or the paper's.")
-    ] = "here",
+    scale: Annotated[str, option("--scale here|full", "Sizes for two cores and a day, or the paper's.")] = "here",
     corpus: Annotated[
-        list[str] | None,
-        typer.Option("--corpus", metavar="NAME=PATH", help="Where a corpus, or its part NAME.train, is. Repeatable."),
+        list[str] | None, option("--corpus NAME=PATH", "Where a corpus, or its part NAME.train, is. Repeatable.")
     ] = None,
     runs: Annotated[
-        Path | None,
-        typer.Option("--runs", metavar="DIR", help="Where runs are kept.  [default: ~/.cache/modlm/reproduce]"),
+        Path | None, option("--runs DIR", "Where runs are kept.  [default: ~/.cache/modlm/reproduce]")
     ] = None,
-    recipes: Annotated[
-        Path | None, typer.Option("--recipes", metavar="DIR", help="The recipes.  [default: recipes/neubig2016]")
-    ] = None,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Where figures and the page of `all` are written.")
-    ] = Path("docs"),
-    device: Annotated[
-        str, typer.Option("--device", metavar="auto|cpu|cuda|mps", help="Where nets are trained.")
-    ] = "auto",
+    recipes: Annotated[Path | None, option("--recipes DIR", "The recipes.  [default: recipes/neubig2016]")] = None,
+    output: Annotated[Path, option("-o --output DIR", "Where figures and the page of `all` are written.")] = Path(
+        "docs"
+    ),
+    device: Annotated[str, option("--device auto|cpu|cuda|mps", "Where nets are trained.")] = "auto",
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -82,22 +80,191 @@ def reproduce(
     modlm reproduce table4 --corpus wsj=wsj.txt.gz --corpus gw=gigaword.txt.gz
     modlm reproduce all --minutes 480
     """  # fmt: skip
-    from modlm.cli.reproducing import Asked, carry_out
+    from modlm.experiments.reproduce.book import Book, find_folder
+    from modlm.experiments.reproduce.corpora import Corpora
+    from modlm.experiments.reproduce.workshop import TEXTS, Workshop
 
-    asked = Asked(
-        name=name,
-        rows=tuple(row or ()),
-        listed=listed,
-        dry_run=dry_run,
-        rerun=rerun,
-        seeds=seeds,
-        redraw=redraw,
-        minutes=minutes,
-        scale=scale,
-        corpora=tuple(corpus or ()),
-        runs=runs,
-        recipes=recipes,
-        output=output,
-        device=device,
+    if not name and not listed:
+        raise ConfigError("Name a table or figure, such as table3, or all. `modlm reproduce --list` shows them.")
+    if name == ALL and row:
+        raise ConfigError("--row chooses among the rows of one table or figure, but all were asked for.")
+    book = Book.open(recipes or find_folder(), scale)
+    cache = Path(os.environ.get("MODLM_CACHE") or Path("~/.cache/modlm").expanduser())
+    place = (runs or cache / "reproduce").absolute()
+    corpora = Corpora(book, place / TEXTS, given=given_corpora(corpus or []))
+    shop = Workshop(book, place, corpora, device=device, rerun=rerun, seeds=seeds)
+    if listed:
+        print_list(shop, as_json=json)
+        return
+    rows = row or []
+    chosen = list(book.recipes.values()) if name == ALL else [book.recipe(name)]
+    needs = shop.needs(dict.fromkeys(run for recipe in chosen for run in runs_of(recipe, shop, rows)))
+    if dry_run:
+        print_needs(needs, rerun=rerun, as_json=json)
+        return
+    words = ["modlm", "reproduce", name, *(word for each in rows for word in ("--row", each))]
+    words += ["--rerun"] if rerun else []
+    words += ["--seeds", str(seeds)] if seeds > 1 else []
+    words += ["--scale", scale] if scale != "here" else []
+    if not redraw:
+        places = [word for each in corpus or [] for word in ("--corpus", each)]
+        places += ["--runs", str(runs)] if runs is not None else []
+        places += ["--recipes", str(recipes)] if recipes is not None else []
+        run_all(shop, needs, minutes=minutes, again=shlex.join(words + places))
+    written = write_all(shop, chosen, rows, output, command=shlex.join(words) if name == ALL else "")
+    show(shop, chosen, rows, written, as_json=json)
+
+
+def given_corpora(corpora: list[str]) -> dict[str, Path]:
+    """NAME=PATH as names and paths."""
+    found: dict[str, Path] = {}
+    for text in corpora:
+        name, sign, path = text.partition("=")
+        if not sign or not path:
+            raise ConfigError(f"--corpus takes NAME=PATH, such as wsj=wsj.txt.gz, but got {text!r}.")
+        found[name.strip().lower()] = Path(path).expanduser()
+    return found
+
+
+def runs_of(recipe: Recipe, shop: Workshop, rows: list[str]) -> list[str]:
+    """The runs that the rows need."""
+    from modlm.experiments.reproduce.answers import answers, chosen
+
+    if not rows:
+        return list(recipe.runs)
+    below = {row.row: row.run for row in recipe.rows}
+    picked = [answer.row for answer in chosen(answers(recipe, shop), rows)]
+    return [run for row in picked for run in (row.run, *([below[row.over]] if row.over else []))]
+
+
+def run_all(shop: Workshop, needs: list[Need], *, minutes: float | None, again: str) -> None:
+    """Run what is missing, one after the other, as far as the time goes; `again` is the command that goes on."""
+    begun = time.monotonic()
+    for place, need in enumerate(needs, start=1):
+        gone = (time.monotonic() - begun) / 60
+        if minutes is not None and gone + need.minutes > minutes:
+            _say(f"{need.run.label} is left for later: it takes about {span(need.minutes)}")
+            continue
+        if not shop.ready(need.run):
+            _say(f"{need.run.label} is left for later: what it mixes is not there yet")
+            continue
+        _say(f"{place}/{len(needs)} {need.run.label} ({need.why}), about {span(need.minutes)}")
+        resumable(again, when=shop.folder(need.run))
+        shop.carry_out(need.run)
+        wrote(shop.results.path(need.run))
+    resumable("")
+
+
+def _say(text: str) -> None:
+    print(f"modlm: {text}", file=sys.stderr, flush=True)
+
+
+def span(minutes: float) -> str:
+    """A time for people."""
+    if minutes < 1:
+        return f"{max(1, round(60 * minutes))} s"
+    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+# ---- what is shown ---------------------------------------------------------------------------------------------------
+
+
+def write_all(shop: Workshop, recipes: list[Recipe], rows: list[str], output: Path, *, command: str) -> list[Path]:
+    """The page, if all was asked for with this command, or the figure of a recipe of which there is anything."""
+    from modlm.experiments.reproduce.answers import answers
+    from modlm.experiments.reproduce.page import write_figure, write_page
+
+    written: list[Path] = []
+    if command:
+        written.append(write_page(shop, output, command=command))
+    elif recipes[0].figure and not rows and any(answer.ours is not None for answer in answers(recipes[0], shop)):
+        written.append(write_figure(recipes[0], shop, output))
+    for path in written:
+        wrote(path)
+    return written
+
+
+def show(shop: Workshop, recipes: list[Recipe], rows: list[str], written: list[Path], *, as_json: bool) -> None:
+    """Tables for people, or a list of rows for programs."""
+    from modlm.experiments.reproduce.answers import answers, chosen
+
+    found = {recipe.name: chosen(answers(recipe, shop), rows) for recipe in recipes}
+    if as_json:
+        print_json([{"recipe": name, **answer.as_dict()} for name, rows in found.items() for answer in rows])
+        return
+    for recipe in recipes:
+        print_recipe(recipe, found[recipe.name], shop, whole=not rows)
+    for path in written:
+        print(path)
+
+
+def print_recipe(recipe: Recipe, rows: list[Answer], shop: Workshop, *, whole: bool) -> None:
+    """A table with both numbers, where ours come from, and what they must show."""
+    from modlm.experiments.reproduce.answers import holds
+    from modlm.experiments.reproduce.page import cells, columns
+
+    print(f"{recipe.paper}: {recipe.title}")
+    print_table(columns(rerun=shop.rerun), [cells(answer, rerun=shop.rerun) for answer in rows], left=2)
+    if line := origin(rows, shop):
+        print(line)
+    for claim in recipe.claims if whole else ():
+        print(f"{SIGNS[holds(claim, rows)]}  {claim.says}")
+    print()
+
+
+def origin(rows: list[Answer], shop: Workshop) -> str:
+    """One line about the results that were not made just now; "" if all were."""
+    found = {each.run.label: each for answer in rows for each in answer.found if each.run.label not in shop.just_made}
+    shipped = [each for each in found.values() if each.made == "shipped"]
+    here = [each for each in found.values() if each.made == "here"]
+    parts = [f"{_counted(shipped)}, shipped with the recipes"] if shipped else []
+    parts += [f"{_counted(here)}, made here before"] if here else []
+    if shipped:
+        needs = shop.again().needs(each.run.name for each in shipped)
+        hours = span(sum(need.minutes for need in needs))
+        parts.append(f"--rerun trains here, about {hours} on two cores" if needs else "--rerun shows those made here")
+    return "; ".join(parts)
+
+
+def _counted(found: list[Found]) -> str:
+    from modlm.experiments.reproduce.results import days
+
+    when = days(each.result for each in found)
+    return f"{len(found)} result{'s' if len(found) > 1 else ''}{f' of {when}' if when else ''}"
+
+
+def print_list(shop: Workshop, *, as_json: bool) -> None:
+    """Every table and figure, with how much of it is there."""
+    found = []
+    for recipe in shop.book.recipes.values():
+        missing = shop.needs(recipe.runs)
+        found.append((recipe, len(missing), round(sum(need.minutes for need in missing), 1)))
+    if as_json:
+        keys = ("name", "paper", "title", "runs", "missing", "minutes")
+        values = [(one.name, one.paper, one.title, len(one.runs), *numbers) for one, *numbers in found]
+        print_json([dict(zip(keys, row, strict=True)) for row in values])
+        return
+    rows = [
+        [recipe.name, recipe.paper, str(len(recipe.runs)), str(missing), span(minutes) if missing else "–"]
+        for recipe, missing, minutes in found
+    ]
+    print_table(["name", "in the paper", "runs", "missing", "they take"], rows, left=2)
+    print("modlm reproduce NAME runs what is missing and shows the numbers; all does so for everything.")
+
+
+def print_needs(needs: list[Need], *, rerun: bool, as_json: bool) -> None:
+    """What would be run."""
+    if as_json:
+        keys = ("run", "seed", "why", "minutes")
+        rows = [(need.run.name, need.run.seed, need.why, need.minutes) for need in needs]
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
+        return
+    if not needs:
+        print(
+            "Nothing is missing." if not rerun else "All of it was made here; --runs with another folder starts afresh."
+        )
+        return
+    print_table(
+        ["run", "why", "takes about"], [[need.run.label, need.why, span(need.minutes)] for need in needs], left=2
     )
-    carry_out(asked, as_json=json)
+    print(f"{len(needs)} runs, about {span(sum(need.minutes for need in needs))} on two cores")

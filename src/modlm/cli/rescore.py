@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import Force, Json, ModelArgument, Threads, several
+from modlm.cli.options import Force, Json, ModelArgument, Threads, option, several
+from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.printing import percent, print_json, print_table
+from modlm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from modlm.evaluation.rescored_lists import Prepared
-    from modlm.evaluation.rescoring import Weights
+    from modlm.evaluation.rescored_lists import Measured, Prepared
+
+SCORES = {"log": "logarithms", "probability": "probabilities", "cost": "costs", "none": "not looked at"}
 
 
 def rescore(
@@ -21,67 +27,48 @@ def rescore(
         typer.Argument(metavar="NBEST", help="N-best lists: a file (packed or not, - for stdin), or ESPnet's folder."),
     ],
     lm_weight: Annotated[
-        float | None,
-        typer.Option("--lm-weight", metavar="X", help="Of the model's log-probability.  [default: tuned, else 1]"),
+        float | None, option("--lm-weight X", "Of the model's log-probability.  [default: tuned, else 1]")
     ] = None,
     word_penalty: Annotated[
-        float | None, typer.Option("--word-penalty", metavar="X", help="Added for each word.  [default: tuned, else 0]")
+        float | None, option("--word-penalty X", "Added for each word.  [default: tuned, else 0]")
     ] = None,
     rank_weight: Annotated[
-        float | None,
-        typer.Option("--rank-weight", metavar="X", help="Of the logarithm of the place in the list.  [default: 0]"),
+        float | None, option("--rank-weight X", "Of the logarithm of the place in the list.  [default: 0]")
     ] = None,
     use_rank: Annotated[
         bool | None,
-        typer.Option(
+        option(
             "--use-rank/--no-rank",
-            help="Tune the weight of the place in the list too.  [default: if lists are not in the order of scores]",
+            "Tune the weight of the place in the list too.  [default: if lists are not in the order of scores]",
             show_default=False,
         ),
     ] = None,
     tune: Annotated[
-        Path | None,
-        typer.Option("--tune", metavar="REF", help="References, where NBEST has none: `utterance words`, or in order."),
+        Path | None, option("--tune REF", "References, where NBEST has none: `utterance words`, or in order.")
     ] = None,
     dev: Annotated[
-        str,
-        typer.Option(
-            "--dev",
-            metavar="SHARE|NBEST",
-            help="Tune on this share of the sessions and measure on the rest, or on lists.",
-        ),
+        str, option("--dev SHARE|NBEST", "Tune on this share of the sessions and measure on the rest, or on lists.")
     ] = "0.5",
     session: Annotated[
-        str | None,
-        typer.Option(
-            "--session", metavar="REGEX", help="The session in an utterance's name.  [default: all but its last number]"
-        ),
+        str | None, option("--session REGEX", "The session in an utterance's name.  [default: all but its last number]")
     ] = None,
-    unit: Annotated[str, typer.Option("--unit", metavar="words|characters", help="Errors to tune to.")] = "words",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the lists in their new order.")
-    ] = None,
-    best: Annotated[
-        Path | None, typer.Option("--best", metavar="FILE", help="Write the best hypothesis of each utterance.")
-    ] = None,
-    form: Annotated[str, typer.Option("--format", metavar="auto|jsonl|kaldi|moses", help="Of NBEST.")] = "auto",
+    unit: Annotated[str, option("--unit words|characters", "Errors to tune to.")] = "words",
+    output: Annotated[Path | None, option("-o --output FILE", "Write the lists in their new order.")] = None,
+    best: Annotated[Path | None, option("--best FILE", "Write the best hypothesis of each utterance.")] = None,
+    form: Annotated[str, option("--format auto|jsonl|kaldi|moses", "Of NBEST.")] = "auto",
     scores: Annotated[
         str,
-        typer.Option(
-            "--scores",
-            metavar="auto|log|probability|cost|none",
-            help="What scores in NBEST are; costs are negated, none takes all as 0.",
+        option(
+            "--scores auto|log|probability|cost|none",
+            "What scores in NBEST are; costs are negated, none takes all as 0.",
         ),
     ] = "auto",
     score_file: Annotated[
-        list[Path] | None,
-        typer.Option("--score-file", metavar="FILE", help="`name score` lines for Kaldi-style text; may come again."),
+        list[Path] | None, option("--score-file FILE", "`name score` lines for Kaldi-style text; may come again.")
     ] = None,
-    score_scale: Annotated[
-        str, typer.Option("--score-scale", metavar="LIST", help="What each score file is multiplied by.")
-    ] = "",
-    draws: Annotated[int, typer.Option("--draws", min=0, help="Bootstrap draws for the intervals; 0 for none.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the parts, the search and the bootstrap.")] = 1,
+    score_scale: Annotated[str, option("--score-scale LIST", "What each score file is multiplied by.")] = "",
+    draws: Annotated[int, option("--draws", "Bootstrap draws for the intervals; 0 for none.", min=0)] = 1000,
+    seed: Annotated[int, option("--seed", "Of the parts, the search and the bootstrap.", min=0)] = 1,
     threads: Threads = None,
     force: Force = False,
     json: Json = False,
@@ -98,42 +85,64 @@ def rescore(
     modlm rescore model test.nbest.gz --dev dev.nbest.gz --tune ref.txt
     modlm rescore model lists.jsonl --lm-weight 0.6 --word-penalty 1 --best hyp.txt
     """  # fmt: skip
-    from modlm.cli.estimating import Targets
-    from modlm.cli.inputs import load_model
-    from modlm.cli.outcome import wrote
-    from modlm.cli.rescoring import Parts, as_report, print_report, ranked, tuned_weights, weights_given
     from modlm.evaluation.rescored_lists import prepare, refuse_shared
+    from modlm.evaluation.rescoring import LM
+    from modlm.evaluation.tuned_lists import TEST
+    from modlm.evaluation.tuned_lists import rescore as rescored
     from modlm.formats.nbest import read_nbest
+    from modlm.formats.nbest_writer import best_lines, write_best, write_nbest
+    from modlm.model.folder import load
 
-    for target in (output, best):
-        if target is not None:
-            Targets(target, force=force).check()
-    share = _share(dev)
+    refuse_existing(output, best, force=force)
     scales = several(score_scale, float, option="--score-scale", example="-0.1,-1")
     reading: dict[str, Any] = {"form": form, "scored": scores != "none"}
     lists = read_nbest(nbest, score_files=score_file or (), scales=scales, **reading)
+    share = _share(dev)
     other = None if share is not None else read_nbest(Path(dev), **reading)
     if other is not None:
         refuse_shared(lists, other)
-    lm = load_model(model)
+    lm = load(model)
     main = prepare(lm, lists, references=tune, scores=scores, session=session)
     held = None if other is None else prepare(lm, other, references=tune, scores=main.scores, session=session)
-    given, free = weights_given(
-        lm_weight,
-        word_penalty,
-        rank_weight,
-        use_rank=ranked(main, use_rank),
-        tuning=bool((held or main).errors),
-        asked=tune is not None or bool(use_rank),
-    )
-    parts = Parts(main, held, share, seed=seed, tuning=bool(free))
-    weights = tuned_weights(parts, given, free, unit=unit)
-    report = as_report(parts, weights, free, unit=unit, draws=draws)
-    written = _write(main, weights, output, best)
-    for path in written:
-        wrote(path)
-    report["output"] = [str(path) for path in written]
-    print_report(report, main, weights, json=json)
+    weights = {"lm_weight": lm_weight, "word_penalty": word_penalty, "rank_weight": rank_weight}
+    given = {name: value for name, value in weights.items() if value is not None}
+    for name, value in given.items():
+        if not math.isfinite(value):
+            raise ConfigError(f"--{name.replace('_', '-')} must be a finite number, but is {value}.")
+    found = rescored(
+        main, held or share or 0.0, given=given, tune_others=tune is not None or bool(use_rank),
+        use_rank=use_rank, unit=unit, draws=draws, seed=seed,
+    )  # fmt: skip
+    weights_F = found.weights.array()
+    best_U = main.lists.best(weights_F)
+    if output is not None:
+        write_nbest(main.nbest, output, main.lists.features_HF[:, LM], main.lists.totals(weights_F))
+        wrote(output)
+    if best is not None:
+        write_best(main.nbest, best, best_U)
+        wrote(best)
+    report: dict[str, Any] = {
+        "utterances": len(main.lists), "sessions": int(main.sessions_U.max()) + 1,
+        "hypotheses": len(main.nbest.hypotheses), "format": main.nbest.format, "scores": main.scores,
+        "floor": main.floor or None, "unknown": main.unknown, "impossible": main.impossible,
+        "weights": asdict(found.weights), "tuned": found.tuned, "unit": unit, "seed": seed,
+    }  # fmt: skip
+    written = [str(path) for path in (output, best) if path is not None]
+    silent = TEST not in found.measured and not written
+    if json:
+        report |= {name: part.as_dict() for name, part in found.measured.items()} | {"output": written}
+        pairs = zip(main.nbest.utterances, best_U.tolist(), strict=True) if silent else ()
+        hypotheses = [{"utt": utterance, "hyp": main.nbest.hypotheses[place]} for utterance, place in pairs]
+        print_json(report | ({"best": hypotheses} if silent else {}))
+        return
+    if silent:
+        for line in best_lines(main.nbest, best_U):
+            print(line)
+        return
+    _print_lists(report, main, found.measured)
+    _print_measured(found.measured)
+    for name in written:
+        print(f"wrote {name}")
 
 
 def _share(dev: str) -> float | None:
@@ -144,13 +153,47 @@ def _share(dev: str) -> float | None:
         return None
 
 
-def _write(prepared: Prepared, weights: Weights, output: Path | None, best: Path | None) -> list[Path]:
-    from modlm.evaluation.rescoring import LM
-    from modlm.formats.nbest_writer import write_best, write_nbest
+def _print_lists(report: dict[str, Any], main: Prepared, measured: dict[str, Measured]) -> None:
+    from modlm.evaluation.error_rate import UNITS
+    from modlm.evaluation.tuned_lists import DEVELOPMENT
 
-    totals_H = prepared.lists.totals(weights.array())
-    if output is not None:
-        write_nbest(prepared.nbest, output, prepared.lists.features_HF[:, LM], totals_H)
-    if best is not None:
-        write_best(prepared.nbest, best, prepared.lists.best(weights.array()))
-    return [path for path in (output, best) if path is not None]
+    floor = f", 0 taken as {report['floor']:.3g}" if report["floor"] else ""
+    print(
+        f"{main.nbest.path}: {report['utterances']:,} utterances of {report['sessions']:,} sessions, "
+        f"{report['hypotheses']:,} hypotheses; scores are {SCORES[report['scores']]}{floor}"
+    )
+    print(f"words that the model does not know: {percent(report['unknown'])}")
+    if report["impossible"]:
+        print(f"hypotheses to which the model gives probability 0: {report['impossible']:,}")
+    shown = ", ".join(f"{name.replace('_', '-')} {value:.4g}" for name, value in report["weights"].items() if value)
+    how = ""
+    if report["tuned"]:
+        part = measured[DEVELOPMENT]
+        how = f" (tuned on {part.utterances:,} utterances of {part.sessions:,} sessions to {UNITS[report['unit']]})"
+    print(f"weights: {shown or 'none'}{how}")
+
+
+def _print_measured(found: dict[str, Measured]) -> None:
+    from modlm.evaluation.error_rate import UNITS
+    from modlm.evaluation.rescored_lists import systems_that_differ
+
+    systems = systems_that_differ(list(found.values()))
+    for name, part in found.items():
+        title = name if len(found) > 1 else "errors"
+        print(f"\n{title}: {part.utterances:,} utterances of {part.sessions:,} sessions, {part.changed:,} changed")
+        rows = []
+        for system in systems:
+            cells = [system]
+            for unit in UNITS:
+                rate = part.rates[unit][system]
+                cells += [f"{100 * rate.rate:.2f}", _interval(rate.low, rate.high)]
+            rows.append(cells)
+        print_table(["", *(cell for unit in UNITS.values() for cell in (f"{unit} %", "95% interval"))], rows)
+        for unit, label in UNITS.items():
+            change = part.changes[unit]
+            drawn = f" ({_interval(change.low, change.high, '+')}), better with probability {change.better:.3f}"
+            print(f"{label} {100 * change.difference:+.2f}{drawn if change.better == change.better else ''}")
+
+
+def _interval(low: float, high: float, sign: str = "") -> str:
+    return f"{100 * low:{sign}.2f} – {100 * high:{sign}.2f}" if low == low else "–"

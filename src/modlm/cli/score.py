@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, ModelArgument, Threads
+from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, ModelArgument, Threads, option
 from modlm.cli.printing import finite
 from modlm.errors import InputError
 
@@ -25,7 +25,7 @@ def score(
     text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line; - for standard input.")] = Path(
         "-"
     ),
-    words: Annotated[bool, typer.Option("--words", help="A line for each word and sentence end too.")] = False,
+    words: Annotated[bool, option("--words", "A line for each word and sentence end too.")] = False,
     tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,
@@ -41,9 +41,9 @@ def score(
     modlm score model test.txt
     echo "the company said" | modlm score model --words
     """  # fmt: skip
-    from modlm.cli.inputs import load_model
+    from modlm.model.folder import load
 
-    records = scored(load_model(model, tokenizer), text, with_words=words, encoding_errors=encoding_errors)
+    records = scored(load(model, tokenizer=tokenizer), text, with_words=words, encoding_errors=encoding_errors)
     if json:
         _print_array(records)
         return
@@ -72,7 +72,6 @@ def scored(
 
 def _texts(lm: LanguageModel, text: Path, encoding_errors: str, read: deque[list[str]]) -> Iterator[Ids]:
     """The text as ids, batch by batch; the lines of each batch are also put into `read`."""
-    from modlm.cli.inputs import batches_of_lines
     from modlm.text.corpus import Corpus
 
     for first, lines in batches_of_lines(text, encoding_errors=encoding_errors):
@@ -83,6 +82,36 @@ def _texts(lm: LanguageModel, text: Path, encoding_errors: str, read: deque[list
             raise InputError(message, path=text, line=first + error.line - 1) from None
         read.append(lines)
         yield corpus.ids
+
+
+def batches_of_lines(
+    text: Path, size: int = 4096, *, encoding_errors: str = "strict"
+) -> Iterator[tuple[int, list[str]]]:
+    """The number (from 1) of a line and up to so many lines from there."""
+    from modlm.text.options import TextOptions
+    from modlm.text.sources import Files
+
+    errors = TextOptions(encoding_errors=encoding_errors).encoding_errors
+    line, lines = 0, list[str]()
+    for block in Files([text]).blocks():
+        for raw in bytes(block.data[: block.size]).split(b"\n")[:-1]:
+            line += 1
+            try:
+                lines.append(raw.removesuffix(b"\r").decode(errors=errors))
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"byte {error.start + 1} of the line is not valid UTF-8. Convert the text to UTF-8, or have such "
+                    f"bytes replaced with --encoding-errors replace.",
+                    path=text,
+                    line=line,
+                ) from None
+            if len(lines) == size:
+                yield line - size + 1, lines
+                lines = []
+    if lines:
+        yield line - len(lines) + 1, lines
+    if line == 0:
+        raise InputError("there are no sentences: the text is empty.", path=text)
 
 
 def _print_array(records: Iterator[dict[str, Any]]) -> None:

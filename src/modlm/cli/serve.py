@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modlm.cli.options import Threads
+from modlm.cli.options import Threads, option
 from modlm.cli.outcome import INTERRUPTED, interrupted_as
 
 if TYPE_CHECKING:
@@ -25,42 +25,28 @@ def serve(
         typer.Argument(metavar="MODEL...", help="Model folders, run folders or ARPA files; NAME=PATH gives a name."),
     ],
     run: Annotated[
-        list[str] | None,
-        typer.Option("--run", metavar="DIR", help="A training run whose curves are shown; may be given again."),
+        list[str] | None, option("--run DIR", "A training run whose curves are shown; may be given again.")
     ] = None,
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; 0.0.0.0 for everybody.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, metavar="N", help="0 for any that is free.")] = 8765,
+    host: Annotated[str, option("--host ADDRESS", "Where to listen; 0.0.0.0 for everybody.")] = "127.0.0.1",
+    port: Annotated[int, option("--port N", "0 for any that is free.", min=0, max=65535)] = 8765,
     token: Annotated[
-        str,
-        typer.Option(
-            "--token", envvar="MODLM_TOKEN", show_default=False, metavar="TOKEN", help="What clients must send."
-        ),
+        str, option("--token TOKEN", "What clients must send.", envvar="MODLM_TOKEN", show_default=False)
     ] = "",
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="Another name of this server, such as that of a proxy."),
+        list[str] | None, option("--allow-host NAME", "Another name of this server, such as that of a proxy.")
     ] = None,
-    max_words: Annotated[
-        int, typer.Option("--max-words", min=1, metavar="N", help="Words that one request may hold.")
-    ] = 20_000,
-    max_body: Annotated[
-        int, typer.Option("--max-body", min=1, metavar="N", help="Bytes that one request may have.")
-    ] = 4_000_000,
+    max_words: Annotated[int, option("--max-words N", "Words that one request may hold.", min=1)] = 20_000,
+    max_body: Annotated[int, option("--max-body N", "Bytes that one request may have.", min=1)] = 4_000_000,
     max_concurrent: Annotated[
-        int,
-        typer.Option("--max-concurrent", min=1, metavar="N", help="Requests in work at once; more are turned away."),
+        int, option("--max-concurrent N", "Requests in work at once; more are turned away.", min=1)
     ] = 128,
-    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="That one request may take.")] = 30.0,
-    max_connections: Annotated[
-        int, typer.Option("--max-connections", min=1, metavar="N", help="Open at once; more are turned away.")
-    ] = 1000,
+    timeout: Annotated[float, option("--timeout SECONDS", "That one request may take.")] = 30.0,
+    max_connections: Annotated[int, option("--max-connections N", "Open at once; more are turned away.", min=1)] = 1000,
     header_timeout: Annotated[
-        float, typer.Option("--header-timeout", metavar="SECONDS", help="For the headers of a request to arrive.")
+        float, option("--header-timeout SECONDS", "For the headers of a request to arrive.")
     ] = 10.0,
     idle_timeout: Annotated[
-        float, typer.Option("--idle-timeout", metavar="SECONDS", help="That a connection may wait between requests.")
+        float, option("--idle-timeout SECONDS", "That a connection may wait between requests.")
     ] = 75.0,
     threads: Threads = None,
 ) -> None:

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import os
+import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import Json, MaxWords, Threads, TokenizerOption, TrainingText, VocabOption
+from modlm.cli.options import Json, MaxWords, Threads, TokenizerOption, TrainingText, VocabOption, option
+from modlm.cli.outcome import interrupted_as, resumable, wrote
+from modlm.cli.printing import number, percent, print_json, print_table, size
+from modlm.errors import ConfigError, OutputError, require
+from modlm.files import folder_bytes
+
+if TYPE_CHECKING:
+    from modlm.training.run_folder import Result
+
+CONFIG = "config.toml"
+DEVICES = ("auto", "cpu", "cuda", "mps")
+ENDS = {
+    "epochs": "all epochs done",
+    "patience": "ended after several evaluations without a better one",
+    "minutes": "ended when its time was over",
+}
 
 
 def train(
@@ -16,61 +34,35 @@ def train(
         typer.Argument(metavar="CONFIG", help="A TOML file or a preset such as paper/ptb-hybrid; flags alone will do."),
     ] = None,
     *,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The run folder to write.")],
+    output: Annotated[Path, option("-o --output DIR", "The run folder to write.")],
     text: TrainingText = None,
-    valid: Annotated[
-        Path | None, typer.Option("--valid", metavar="TEXT", help="Text by which the best model is kept.")
-    ] = None,
-    test: Annotated[
-        Path | None, typer.Option("--test", metavar="TEXT", help="Text whose perplexity is reported.")
-    ] = None,
+    valid: Annotated[Path | None, option("--valid TEXT", "Text by which the best model is kept.")] = None,
+    test: Annotated[Path | None, option("--test TEXT", "Text whose perplexity is reported.")] = None,
     kind: Annotated[
         str | None,
-        typer.Option(
-            "--kind",
-            metavar="neural|interpolated|hybrid",
-            help="Delta columns, n-gram columns, or both.  [default: hybrid]",
-        ),
+        option("--kind neural|interpolated|hybrid", "Delta columns, n-gram columns, or both.  [default: hybrid]"),
     ] = None,
-    net: Annotated[
-        str | None,
-        typer.Option("--net", metavar="feedforward|rnn|gru|lstm", help="The net behind λ.  [default: lstm]"),
-    ] = None,
-    hidden: Annotated[
-        int | None, typer.Option("--hidden", min=1, metavar="N", help="Units of a layer.  [default: 200]")
-    ] = None,
+    net: Annotated[str | None, option("--net feedforward|rnn|gru|lstm", "The net behind λ.  [default: lstm]")] = None,
+    hidden: Annotated[int | None, option("--hidden N", "Units of a layer.  [default: 200]", min=1)] = None,
     order: Annotated[
-        int | None,
-        typer.Option("--order", min=1, max=16, metavar="N", help="Order of the n-gram columns.  [default: 5]"),
+        int | None, option("--order N", "Order of the n-gram columns.  [default: 5]", min=1, max=16)
     ] = None,
     smoothing: Annotated[
-        str | None,
-        typer.Option("--smoothing", metavar="NAME", help="Of the n-gram columns.  [default: modified-kneser-ney]"),
+        str | None, option("--smoothing NAME", "Of the n-gram columns.  [default: modified-kneser-ney]")
     ] = None,
     vocab: VocabOption = None,
     tokenizer: TokenizerOption = None,
     max_words: MaxWords = None,
-    min_count: Annotated[
-        int | None, typer.Option("--min-count", min=1, metavar="N", help="Know only words seen at least N times.")
-    ] = None,
-    epochs: Annotated[
-        float | None, typer.Option("--epochs", metavar="X", help="Passes over the text at most.  [default: 20]")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="X", help="Training time at most.  [default: no limit]")
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Of all randomness.  [default: 1]")] = None,
+    min_count: Annotated[int | None, option("--min-count N", "Know only words seen at least N times.", min=1)] = None,
+    epochs: Annotated[float | None, option("--epochs X", "Passes over the text at most.  [default: 20]")] = None,
+    minutes: Annotated[float | None, option("--minutes X", "Training time at most.  [default: no limit]")] = None,
+    seed: Annotated[int | None, option("--seed N", "Of all randomness.  [default: 1]")] = None,
     changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="A.B=C", help="Any setting by name; docs/training.md lists them. Repeatable."),
+        list[str] | None, option("--set A.B=C", "Any setting by name; docs/training.md lists them. Repeatable.")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in DIR; start it if there is none yet.")
-    ] = False,
-    device: Annotated[
-        str, typer.Option("--device", metavar="auto|cpu|cuda|mps", help="Where the net is computed.")
-    ] = "auto",
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write DIR/tensorboard as well.")] = False,
+    resume: Annotated[bool, option("--resume", "Go on with the run in DIR; start it if there is none yet.")] = False,
+    device: Annotated[str, option("--device auto|cpu|cuda|mps", "Where the net is computed.")] = "auto",
+    tensorboard: Annotated[bool, option("--tensorboard", "Write DIR/tensorboard as well.")] = False,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -92,32 +84,128 @@ def train(
     modlm train --resume -o runs/ptb-hybrid
     torchrun --nproc-per-node 2 -m modlm train my.toml -o runs/mine
     """  # fmt: skip
-    from modlm.cli.training import Request, run
+    from modlm.training.config_file import check_files, run_config
 
-    flags: dict[str, Any] = {
-        "kind": kind,
-        "text": text or None,
-        "valid": valid,
-        "test": test,
-        "seed": seed,
-        "net.body": net,
-        "net.hidden": hidden,
-        "vocabulary.file": vocab,
-        "vocabulary.tokenizer": tokenizer,
-        "vocabulary.max_words": max_words,
-        "vocabulary.min_count": min_count,
-        "schedule.epochs": epochs,
+    flags = {
+        "kind": kind, "text": text or None, "valid": valid, "test": test, "seed": seed, "net.body": net,
+        "net.hidden": hidden, "vocabulary.file": vocab, "vocabulary.tokenizer": tokenizer,
+        "vocabulary.max_words": max_words, "vocabulary.min_count": min_count, "schedule.epochs": epochs,
         "schedule.minutes": minutes,
-    }
-    request = Request(
-        config=config,
-        folder=output,
-        flags={path: value for path, value in flags.items() if value is not None},
-        columns={name: value for name, value in {"order": order, "smoothing": smoothing}.items() if value is not None},
-        changes=tuple(changes or ()),
-        resume=resume,
-        device=device,
-        tensorboard=tensorboard,
-        threads=threads,
+    }  # fmt: skip
+    columns = {"order": order, "smoothing": smoothing}
+    own = output / CONFIG if resume else None
+    settings = run_config(
+        settings_table(config, flags, changes or [], columns=columns, resumed=own), where=config or "modlm train"
     )
-    run(request, as_json=json)
+    check_files(settings)
+    check_device(device)
+    first = os.environ.get("RANK", "0") == "0"  # alone, or the first of those that torchrun started
+    check_target(output, new=first and not resume)
+    require("torch", extra="neural", purpose="Training a net")
+    from modlm.training.run import train as trained
+
+    again = ["modlm", "train", "--resume", "-o", str(output)]
+    again += ["--device", device] if device != "auto" else []
+    again += ["--threads", str(threads)] if threads is not None else []
+    resumable(shlex.join(again + (["--tensorboard"] if tensorboard else [])), when=output / CONFIG)
+    if not first:
+        interrupted_as("")  # the first process says it
+    result = trained(settings, output, resume=resume, device=device, tensorboard=tensorboard)
+    resumable("")
+    wrote(result.model)
+    if first:
+        print_result(result, as_json=json)
+
+
+# ---- what to run -----------------------------------------------------------------------------------------------------
+
+
+def settings_table(
+    config: str | None,
+    flags: dict[str, Any],
+    changes: list[str],
+    *,
+    columns: dict[str, Any] | None = None,
+    resumed: Path | None = None,
+) -> dict[str, Any]:
+    """Settings of a run: the file or preset (that of a run to resume), then flags by path, then `--set`.
+
+    `columns` are settings of the n-gram block, whatever its name. Flags that are None were not given.
+    """
+    from modlm.training.config_file import Table, assigned, find_table, read_table, with_value
+
+    table: Table = {}
+    if config is not None:
+        table = find_table(config)
+    elif resumed is not None and resumed.is_file():
+        table = read_table(resumed)
+    elif resumed is not None and flags["text"] is None:
+        raise ConfigError(f"There is no run in {resumed.parent} to go on with: it has no {CONFIG}.")
+    for path, value in flags.items():
+        if value is None:
+            continue
+        listed = [str(item) for item in value] if isinstance(value, list) else value
+        table = with_value(table, path, str(value) if isinstance(value, Path) else listed)
+    given = {name: value for name, value in (columns or {}).items() if value is not None}
+    return assigned(with_columns(table, given), changes)
+
+
+def with_columns(table: dict[str, Any], columns: dict[str, Any]) -> dict[str, Any]:
+    """--order and --smoothing, for the one n-gram block there is, or for all where none is listed."""
+    from modlm.training.config import usual_columns
+    from modlm.training.config_file import merged
+
+    if not columns:
+        return table
+    names = list(table.get("columns", {}))
+    if not names:
+        texts = table.get("text", "")
+        usual = usual_columns(1 if isinstance(texts, str) else len(texts))
+        return merged(table, {"columns": {name: {"source": one.source, **columns} for name, one in usual.items()}})
+    if len(names) > 1:
+        options = " and ".join(f"--{name}" for name in columns)
+        raise ConfigError(
+            f"{options} would be for one block of columns, but there are {len(names)}: {', '.join(names)}. "
+            f"Say which with --set columns.{names[0]}.{next(iter(columns))}=..."
+        )
+    return merged(table, {"columns": {names[0]: columns}})
+
+
+def check_device(device: str) -> None:
+    """`cuda:1` is a device as `cuda` is."""
+    from modlm.nets.config import one_of
+
+    one_of("--device", device.partition(":")[0], DEVICES)
+
+
+def check_target(folder: Path, *, new: bool) -> None:
+    """Refuse at once what would be refused later; other processes of a run may come when the first has written."""
+    if folder.is_file():
+        raise OutputError(f"{folder} is a file, but a folder is to be written there. Choose another name.")
+    if new and folder.is_dir() and any(folder.iterdir()):
+        raise OutputError(f"{folder} already exists. Go on with the run in it with --resume, or choose another name.")
+
+
+# ---- what came out ---------------------------------------------------------------------------------------------------
+
+
+def print_result(result: Result, *, as_json: bool) -> None:
+    """The numbers of the best evaluation, and what the run took."""
+    if as_json:
+        print_json(result.as_dict() | {"bytes": folder_bytes(result.model)})
+        return
+    print(f"{result.kind} model, {result.parameters:,} parameters; {ENDS[result.stopped]}")
+    train = result.best.get("train_perplexity")  # from while it was trained
+    found = {"train": train if isinstance(train, float) else math.inf, "valid": result.valid_perplexity}
+    found |= {} if result.test_perplexity is None else {"test": result.test_perplexity}
+    masses = {name: result.best.get(f"{name}_dense_mass") for name in found}
+    rows = [
+        [name, number(perplexity), percent(mass) if isinstance(mass := masses[name], float) else "–"]
+        for name, perplexity in found.items()
+    ]
+    print_table(["text", "perplexity", "weight on dense columns"], rows)
+    print(
+        f"{result.words:,} words in {result.epochs:.4g} epochs, {result.words_per_second:,.0f} words/s, "
+        f"{result.seconds:,.0f} s with evaluations; the best of {result.evaluations} evaluations"
+    )
+    print(f"{result.model}: {size(folder_bytes(result.model))}")

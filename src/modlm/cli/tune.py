@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from modlm.cli.options import Json, Threads, TrainingText
+from modlm.cli.options import Json, Threads, TrainingText, option
+from modlm.cli.outcome import resumable
+from modlm.cli.printing import number, print_json, print_table
+from modlm.cli.train import check_device, settings_table
 
 
 def tune(
@@ -15,22 +20,15 @@ def tune(
         str | None, typer.Argument(metavar="CONFIG", help="A TOML file or a preset, as for modlm train.")
     ] = None,
     *,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder of the search.")],
+    output: Annotated[Path, option("-o --output DIR", "The folder of the search.")],
     vary: Annotated[
-        list[str] | None,
-        typer.Option("--vary", metavar="A.B=LOW:HIGH", help="A range, with :log if need be, or A.B=X,Y. Repeatable."),
+        list[str] | None, option("--vary A.B=LOW:HIGH", "A range, with :log if need be, or A.B=X,Y. Repeatable.")
     ] = None,
-    trials: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Runs in all, those done counted.")] = 20,
+    trials: Annotated[int, option("--trials N", "Runs in all, those done counted.", min=1)] = 20,
     text: TrainingText = None,
-    valid: Annotated[
-        Path | None, typer.Option("--valid", metavar="TEXT", help="Text by which runs are judged.")
-    ] = None,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A.B=C", help="A setting that all trials share. Repeatable.")
-    ] = None,
-    device: Annotated[
-        str, typer.Option("--device", metavar="auto|cpu|cuda|mps", help="Where nets are computed.")
-    ] = "auto",
+    valid: Annotated[Path | None, option("--valid TEXT", "Text by which runs are judged.")] = None,
+    changes: Annotated[list[str] | None, option("--set A.B=C", "A setting that all trials share. Repeatable.")] = None,
+    device: Annotated[str, option("--device auto|cpu|cuda|mps", "Where nets are computed.")] = "auto",
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -46,15 +44,28 @@ def tune(
         --vary net.dropout=0.2:0.6 --vary optimiser.learning_rate=0.001:0.01:log --set schedule.epochs=10
     modlm train tuned/best.toml -o runs/best --test ptb.test.txt --epochs 60
     """  # fmt: skip
-    from modlm.cli.training import Request, check_device, settings_table
-    from modlm.cli.tuning import search
+    from modlm.experiments.tuning import BEST, Search
+    from modlm.experiments.variations import variations
+    from modlm.training.config_file import check_files, run_config
 
-    flags: dict[str, Any] = {"text": text or None, "valid": valid}
-    request = Request(
-        config=config,
-        folder=output,
-        flags={path: value for path, value in flags.items() if value is not None},
-        changes=tuple(changes or ()),
-    )
     check_device(device)
-    search(settings_table(request), vary or [], output, trials=trials, device=device, as_json=json)
+    table = settings_table(config, {"text": text or None, "valid": valid}, changes or [])
+    varied = variations(vary or [])
+    check_files(run_config(table, where="modlm tune"))
+    resumable("the same command", when=output)
+    found = Search(table, varied, output, device, say=lambda message: print(message, file=sys.stderr)).run(trials)
+    resumable("")
+    if json:
+        print_json([asdict(one) for one in found])
+        return
+    paths = [one.path for one in varied]
+    rows = [
+        [str(one.number), one.state, number(one.valid), *(_shown(one.settings.get(p)) for p in paths)] for one in found
+    ]
+    print_table(["trial", "", "valid", *paths], rows)
+    if (output / BEST).is_file():
+        print(f"the best: modlm train {output / BEST} -o DIR")
+
+
+def _shown(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

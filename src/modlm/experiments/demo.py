@@ -21,7 +21,7 @@ from modlm.experiments.charts import Bar, Point
 from modlm.experiments.demo_nets import HYBRID, NETS, nets_can_be_trained, trained_net
 from modlm.experiments.demo_text import LIBRARY, REFERENCE, DemoText, demo_sentences, demo_sources
 from modlm.experiments.report import BarPlot, NextWord, Predictions, Report, ScatterPlot, Table, write_report
-from modlm.files import new_folder
+from modlm.files import folder_bytes, new_folder
 from modlm.model.folder import save
 from modlm.model.interpolation import interpolate
 from modlm.model.language_model import Explanation, LanguageModel, Prediction
@@ -196,8 +196,7 @@ def timed(label: str, make: Callable[[], LanguageModel], paths: dict[str, Path],
     valid, *tests = (model.perplexity(paths[part]) for part in ("valid", *("test",) * REPEATS))
     speed = max(test.words_per_second for test in tests)
     save(model, scratch, overwrite=True)
-    size = sum(path.stat().st_size for path in scratch.rglob("*") if path.is_file())
-    return Trained(label, model, seconds, valid.perplexity, tests[0].perplexity, speed, size)
+    return Trained(label, model, seconds, valid.perplexity, tests[0].perplexity, speed, folder_bytes(scratch))
 
 
 def card(best: Trained) -> str:

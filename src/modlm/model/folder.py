@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from modlm.blocks.block import UNLIMITED
-from modlm.errors import ModelFolderError
+from modlm.errors import ConfigError, ModelFolderError
 from modlm.families import MODELS
 from modlm.model.language_model import LanguageModel
 from modlm.store.folder import open_folder, write_folder
@@ -31,6 +31,24 @@ def save(model: LanguageModel, target: str | os.PathLike[str], *, card: str = ""
     write_folder(target, kind=KIND, about=parts.settings, arrays=parts.arrays, texts=texts, overwrite=overwrite)
 
 
+def save_arpa(model: LanguageModel, target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write an n-gram model as an ARPA file, gzip if the name ends in .gz; no other model has that form."""
+    from modlm.model.ngram.arpa import to_arpa
+    from modlm.model.ngram_lm import NgramLM
+
+    if not isinstance(model, NgramLM):
+        raise ConfigError("Only n-gram models have an ARPA form; a mixture has none.")
+    to_arpa(model.compiled, model.vocabulary, Path(target), overwrite=overwrite)
+
+
+def card_of(title: str, facts: Iterable[str], *, command: str = "") -> str:
+    """A card: a title, facts below it, and with what it was made."""
+    from modlm import __version__
+
+    made = f"Made by modlm {__version__}" + (f":\n\n    {command}\n" if command else ".\n")
+    return "\n".join([f"# {title}", "", *(f"- {fact}" for fact in facts), "", made])
+
+
 def default_card(model: LanguageModel) -> str:
     """A card for a model about which nothing more was said."""
     title, size = type(model).__name__, f"{len(model.vocabulary):,} {model.vocabulary.units}"
@@ -44,22 +62,32 @@ def load(
     *,
     verify: Verify = "fast",
     resident: bool = False,
+    tokenizer: str | os.PathLike[str] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LanguageModel:
     """The model at a path: a model folder, a run folder with `model/` in it, or an ARPA file (packed or not).
 
     `verify="full"` reads every byte and compares it with the manifest. A model is mapped from its files, which takes
     milliseconds and is shared between processes; `resident=True` takes an n-gram model into memory instead and indexes
-    it, for programs that score a lot. `functions` gives columns that are Python functions by the names of their
-    blocks, where these cannot be imported.
+    it, for programs that score a lot. An ARPA file over tokens reads text with its `tokenizer`, a tokenizer.json or a
+    folder with one; models of ours have their own. `functions` gives columns that are Python functions by the names of
+    their blocks, where these cannot be imported.
     """
     if resident:
-        return load(path, verify=verify, functions=functions).resident()
-    place = Path(path)
+        return load(path, verify=verify, tokenizer=tokenizer, functions=functions).resident()
+    model = _load(Path(path), verify, functions or {})
+    if tokenizer is not None and model.vocabulary.units == "words":
+        from modlm.text.tokens import with_tokenizer
+
+        model.vocabulary = with_tokenizer(model.vocabulary, tokenizer)
+    return model
+
+
+def _load(place: Path, verify: Verify, functions: Mapping[str, Callable[..., Any]]) -> LanguageModel:
     if place.is_dir():
         if not is_folder(place, kind=KIND) and is_folder(place / "model", kind=KIND):
             place = place / "model"
-        stored = replace(open_folder(place, kind=KIND, verify=verify), functions=functions or {})
+        stored = replace(open_folder(place, kind=KIND, verify=verify), functions=functions)
         model: LanguageModel = stored.member(MODELS).from_parts(stored, vocabulary_in(stored, what="model was"))
         model.folder = str(place.resolve())
         return model

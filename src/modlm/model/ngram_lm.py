@@ -117,13 +117,14 @@ class NgramLM(LanguageModel):
     def fit(
         cls,
         text: Any,
-        order: int = 5,
+        order: int | None = None,
         *,
         smoothing: str = DEFAULT_SMOOTHING,
         vocabulary: Vocabulary | None = None,
-        edge: str = "once",
+        edge: str | None = None,
         max_words: int | None = None,
         min_count: int = 1,
+        encoding_errors: str = "strict",
         discounts: Sequence[Sequence[float]] | None = None,
         extra: Sequence[str] = ("uniform",),
         prune: Sequence[int] = (),
@@ -132,12 +133,23 @@ class NgramLM(LanguageModel):
         memory: str | None = None,
         workers: int | None = None,
     ) -> NgramLM:
-        """Train on text: files, sentences, or a Corpus. The defaults give what KenLM's lmplz gives."""
-        from modlm.counts import count_text
+        """Train on text: files, sentences, or a Corpus. The defaults give what KenLM's lmplz gives, with order 5.
 
-        counts = count_text(
-            text, order=order, vocabulary=vocabulary, edge=edge, max_words=max_words, min_count=min_count,
-            engine=engine, memory=memory, workers=workers,
+        Files may also be count files, folders of counts or corpora, and model folders that kept their counts; several,
+        as a list of paths, are added up, and the order and the edge are those of the counts. Bytes that are not UTF-8
+        become U+FFFD with `encoding_errors="replace"`. A `memory` limit such as "2GB" counts on disk. `prune` drops
+        n-grams with counts up to a threshold for each order, `prune_entropy` those that change perplexity by less.
+        """
+        from modlm.model.ngram_training import check_estimation, counts_of
+        from modlm.text.options import TextOptions
+
+        check_estimation(order, smoothing=smoothing, discounts=discounts, prune=prune)
+        reading = TextOptions(
+            vocabulary=vocabulary, max_words=max_words, min_count=min_count, encoding_errors=encoding_errors,
+            workers=workers,
+        )  # fmt: skip
+        counts = counts_of(
+            text, reading, order=order, edge=edge, engine=engine, memory=memory, workers=workers
         )  # fmt: skip
         return cls.from_counts(
             counts, smoothing=smoothing, discounts=discounts, extra=extra, prune=prune, prune_entropy=prune_entropy,

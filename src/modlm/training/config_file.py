@@ -88,18 +88,21 @@ def merged(below: Table, above: Table) -> Table:
 
 
 def assigned(table: Table, assignments: Iterable[str]) -> Table:
-    """The table with `a.b=c` laid over it; names of files are relative to the working folder."""
+    """The table with `a.b=c` laid over it."""
     for assignment in assignments:
         path, sign, text = assignment.partition("=")
         path = path.strip()
         if not sign or not path:
             raise ConfigError(f"--set takes NAME=VALUE, such as net.hidden=100, but got {assignment!r}.")
-        value = parsed(text, type_of(path), path=path)
-        change: Any = value
-        for part in reversed(path.split(".")):
-            change = {part: change}
-        table = merged(table, located(change, Path.cwd()))
+        table = with_value(table, path, parsed(text, type_of(path), path=path))
     return table
+
+
+def with_value(table: Table, path: str, value: Any) -> Table:
+    """The table with a value at `a.b`; names of files are relative to the working folder."""
+    for part in reversed(path.split(".")):
+        value = {part: value}
+    return merged(table, located(value, Path.cwd()))
 
 
 def located(table: Table, folder: Path, prefix: str = "") -> Table:
