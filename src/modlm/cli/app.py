@@ -25,6 +25,7 @@ from modlm.cli import (
     count,
     demo,
     evaluate,
+    families,
     generate,
     inspect_path,
     interpolate,
@@ -67,6 +68,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "serve": serve.serve,
     "adapt": adapt.adapt,
     "reproduce": reproduce.reproduce,
+    "families": families.families,
 }
 
 

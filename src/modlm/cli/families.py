@@ -1,0 +1,51 @@
+"""`modlm families`: what columns, mixers, bodies of nets, smoothing families and engines there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from modlm.cli.options import Json
+from modlm.cli.printing import print_json, print_table
+
+if TYPE_CHECKING:
+    from modlm.families import Family, Member
+
+
+def families(
+    family: Annotated[
+        str,
+        typer.Argument(metavar="FAMILY", help="blocks, mixers, bodies, smoothers, engines or models; all if left out."),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """List what can be named in settings: columns, mixers, bodies of nets, smoothing families, engines.
+
+    Installed packages add members through entry points such as modlm.blocks; the column "from" says whose a member is.
+    In a configuration a block of another kind is columns.NAME.block, a body net.body, a family columns.NAME.smoothing.
+
+    \b
+    modlm families
+    modlm families blocks --json
+    """  # fmt: skip
+    from modlm.errors import choose
+    from modlm.families import FAMILIES
+
+    chosen = [choose(FAMILIES, family, what="family")] if family else list(FAMILIES.values())
+    found = [described(one, member) for one in chosen for member in one.members.values()]
+    if json:
+        print_json(found)
+        return
+    rows = [[*(one[key] for key in ("family", "name", "from", "class")), ", ".join(one["settings"])] for one in found]
+    print_table(["family", "name", "from", "class", "settings"], rows, left=5)
+
+
+def described(family: Family, member: Member) -> dict[str, Any]:
+    """A member, with what it takes in `settings` if it is a block that can be made from any."""
+    import inspect
+
+    made = getattr(family[member.name], "configured", None) if family.name == "blocks" else None
+    settings = list(inspect.signature(made).parameters)[1:] if made else []
+    about = {"family": family.name, "name": member.name, "from": member.origin, "class": member.target}
+    return about | {"settings": settings}
