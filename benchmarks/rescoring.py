@@ -23,8 +23,8 @@ from modlm.arrays import Bools, Floats, Ints
 from modlm.cli.app import run
 from modlm.errors import ModlmError
 from modlm.evaluation.error_rate import UNITS, count_errors
-from modlm.evaluation.measured import Measured, choices, measure
 from modlm.evaluation.parts import sessions_of
+from modlm.evaluation.rescored_lists import Measured, choices, measure
 from modlm.evaluation.rescoring import Weights, lists_of, log_probs_of, tune
 from modlm.formats.nbest import NBest, log_scores, read_nbest, text_lines
 from modlm.formats.references import references_of

@@ -11,9 +11,8 @@ import numpy as np
 from modlm.cli.printing import percent, print_json, print_table
 from modlm.errors import ConfigError
 from modlm.evaluation.error_rate import UNITS
-from modlm.evaluation.measured import Measured, systems_that_differ
 from modlm.evaluation.parts import development_part
-from modlm.evaluation.rescored_lists import Prepared, measured, tuned
+from modlm.evaluation.rescored_lists import Measured, Prepared, measured, systems_that_differ, tuned
 from modlm.evaluation.rescoring import FEATURES, Weights
 
 if TYPE_CHECKING:

@@ -15,14 +15,12 @@ import numpy as np
 
 from modlm.arrays import Floats, Ints
 from modlm.errors import ConfigError, InputError
+from modlm.evaluation.error_rate import DRAWS, interval
 from modlm.model.language_model import LanguageModel
 from modlm.model.scored_text import ScoredText, scored_parts
 from modlm.text.corpus import Corpus
 from modlm.text.sources import Text
 from modlm.text.vocabulary import Vocabulary
-
-DRAWS = 1000
-LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +142,7 @@ def difference(first: ScoredText, other: ScoredText, gain_S: Floats, means_D: Fl
         ratio = float(np.exp2(other.bits - first.bits))
     low = high = math.nan
     if len(means_D) and np.isfinite(gain_S).all():
-        low, high = np.exp(-np.quantile(means_D, [(1 + LEVEL) / 2, (1 - LEVEL) / 2])).tolist()
+        low, high = np.exp(interval(-means_D)).tolist()
     return Difference(ratio, low, high, better, worse, sign_test(better, worse))
 
 

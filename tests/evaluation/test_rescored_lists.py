@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from modlm.errors import ConfigError, InputError
-from modlm.evaluation.measured import systems_that_differ
-from modlm.evaluation.rescored_lists import Prepared, measured, prepare, refuse_shared, tuned
+from modlm.evaluation.rescored_lists import Prepared, measured, prepare, refuse_shared, systems_that_differ, tuned
 from modlm.evaluation.rescoring import LM, Weights
 from modlm.formats.nbest import read_nbest
 from small_texts import model_of
