@@ -50,27 +50,24 @@ def docs_page(openapi: Schema, address: str) -> str:
 def _operation(path: str, method: str, about: Schema, schemas: Schema, address: str) -> str:
     out = [f'<h2 id="{_anchor(path)}"><span class="method">{method}</span> {escape(path)}</h2>']
     out.append(_prose(about.get("description") or about["summary"]))
-    body = about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
-    request = _resolved(body, schemas) if body else {}
-    example = (request.get("examples") or [None])[0]
-    out.append(f"<pre><code>{escape(_command(path, method, example, address))}</code></pre>")
-    fields = [
-        {**p["schema"], "name": p["name"], "description": p.get("description", "")} for p in about.get("parameters", [])
-    ]
-    if fields:
-        out.append(_table({"properties": {field["name"]: field for field in fields}}, schemas))
-    if body:
+    command = f"curl {address}{path.replace('{name}', 'NAME')}"
+    request: Schema = {}
+    if "requestBody" in about:
+        request = schemas[_record(about["requestBody"]["content"]["application/json"]["schema"])]
+        command += f" -d '{json.dumps(request['examples'][0], ensure_ascii=False)}'"
+    out.append(f"<pre><code>{escape(command)}</code></pre>")
+    parameters = {
+        one["name"]: {**one["schema"], "description": one.get("description", "")} for one in about.get("parameters", ())
+    }
+    out.append(_table({"properties": parameters}, schemas))
+    if request:
         out.append(f"<h3>Request</h3>{_table(request, schemas)}")
-    for status, response in about["responses"].items():
-        content = response.get("content", {}).get("application/json", {})
-        if status == "200" and "schema" in content:
-            out.append(f"<h3>Answer</h3>{_example(content)}{_nested(content['schema'], schemas)}")
-    refusals = ", ".join(
-        f"<code>{status}</code> {escape(response['description'])}"
-        for status, response in about["responses"].items()
-        if status != "200"
-    )
-    return "".join(out) + (f'<p class="more">Refusals: {refusals}.</p>' if refusals else "")
+    answer, *refusals = about["responses"].items()
+    content = answer[1]["content"].get("application/json", {})
+    if "schema" in content:
+        out.append(f"<h3>Answer</h3>{_example(content)}{_nested(schemas[_record(content['schema'])], schemas)}")
+    told = ", ".join(f"<code>{status}</code> {escape(one['description'])}" for status, one in refusals)
+    return "".join(out) + f'<p class="more">Refusals: {told}.</p>'
 
 
 def _example(content: Schema) -> str:
@@ -81,52 +78,36 @@ def _example(content: Schema) -> str:
     return f"<details><summary>Example</summary><pre><code>{escape(short)}</code></pre></details>"
 
 
-def _command(path: str, method: str, example: Any, address: str) -> str:
-    if method == "GET":
-        return f"curl {address}{path.replace('{name}', 'NAME')}"
-    return f"curl {address}{path} -d '{json.dumps(example, ensure_ascii=False)}'"
-
-
 def _nested(schema: Schema, schemas: Schema, depth: int = 0) -> str:
     """The fields of an answer, and below them those of the records it holds."""
-    own = _resolved(schema, schemas)
-    out = _table(own, schemas)
-    for name, field in own.get("properties", {}).items():
-        inner = _record(field)
-        if inner and depth < 3:
-            title = inner.rsplit("/", 1)[-1]
+    out = _table(schema, schemas)
+    for name, field in schema.get("properties", {}).items():
+        title = _record(field)
+        if title and depth < 3:
+            inner = schemas[title]
             out += (
                 f"<details><summary><code>{escape(name)}</code>: {title}</summary>"
-                f"{_prose(schemas[title].get('description', ''))}"
-                f"{_nested({'$ref': inner}, schemas, depth + 1)}</details>"
+                f"{_prose(inner.get('description', ''))}{_nested(inner, schemas, depth + 1)}</details>"
             )
     return out
 
 
 def _table(schema: Schema, schemas: Schema) -> str:
-    required = set(schema.get("required", ()))
-    rows = "".join(
-        f"<tr><td><code>{escape(name)}</code></td><td>{escape(_kind(field))}</td>"
-        f"<td>{_meaning(name, field, required, schemas)}</td></tr>"
-        for name, field in schema.get("properties", {}).items()
-    )
+    rows = ""
+    for name, field in schema.get("properties", {}).items():
+        meaning = _inline(field.get("description") or schemas.get(_record(field), {}).get("description", ""))
+        default = field.get("default")
+        if name not in schema.get("required", ()) and default not in (None, "", [], {}):
+            meaning += f" <span class=more>Default {escape(json.dumps(default))}.</span>"
+        rows += f"<tr><td><code>{escape(name)}</code></td><td>{escape(_kind(field))}</td><td>{meaning}</td></tr>"
     return f'<div class="scroll"><table><tr><th>field<th>type<th>meaning</tr>{rows}</table></div>' if rows else ""
-
-
-def _meaning(name: str, field: Schema, required: set[str], schemas: Schema) -> str:
-    record = _record(field).rsplit("/", 1)[-1]
-    told = _inline(field.get("description") or schemas.get(record, {}).get("description", ""))
-    default = field.get("default")
-    if name not in required and default not in (None, "", [], {}):
-        told += f" <span class=more>Default {escape(json.dumps(default))}.</span>"
-    return told
 
 
 def _kind(field: Schema) -> str:
     if "anyOf" in field:
         return " or ".join(_kind(one) for one in field["anyOf"])
     if "$ref" in field:
-        return str(field["$ref"]).rsplit("/", 1)[-1]
+        return _record(field)
     if field.get("type") == "array":
         return f"list of {_kind(field.get('items', {}))}"
     if field.get("type") == "object" and isinstance(field.get("additionalProperties"), dict):
@@ -135,20 +116,15 @@ def _kind(field: Schema) -> str:
 
 
 def _record(field: Schema) -> str:
-    """The name of the record that a field holds, in a list or not."""
+    """The name of the record that a field is or holds, in a list or not; nothing if it holds none."""
     for one in [field, *field.get("anyOf", ()), field.get("items", {}), field.get("additionalProperties", {})]:
         if isinstance(one, dict) and "$ref" in one:
-            return str(one["$ref"])
+            return str(one["$ref"]).rsplit("/", 1)[-1]
     return ""
 
 
-def _resolved(schema: Schema, schemas: Schema) -> Schema:
-    found: Schema = schemas[schema["$ref"].rsplit("/", 1)[-1]] if "$ref" in schema else schema
-    return found
-
-
 def _anchor(path: str) -> str:
-    return re.sub(r"[^a-z]+", "-", path.lower()).strip("-") or "explorer"
+    return re.sub(r"[^a-z]+", "-", path.lower()).strip("-")
 
 
 def _prose(text: str) -> str:
