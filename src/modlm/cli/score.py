@@ -6,7 +6,6 @@ import json as json_module
 import sys
 from collections import deque
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,22 +58,16 @@ def scored(
     lm: LanguageModel, text: Path, *, with_words: bool, encoding_errors: str = "strict"
 ) -> Iterator[dict[str, Any]]:
     """A record for each sentence, in order; a few thousand sentences are in memory at a time."""
-    from modlm.model.scored_text import predictions_of
-    from modlm.text.vocabulary import END_NAME
+    from modlm.model.scored_text import names_of, predictions_of
 
     read = deque[list[str]]()  # at most the batch that is being scored
     for ids, log_probs in lm.along(_texts(lm, text, encoding_errors, read)):
-        sentences, found = read.popleft(), predictions_of(lm, ids, log_probs)
-        records = [
-            {"sentence": sentence, **record}
-            for sentence, record in zip(sentences, found.sentence_records(), strict=True)
-        ]
-        if with_words:
-            names = [name for sentence in sentences for name in (*lm.vocabulary.split(sentence), END_NAME)]
-            words = found.word_records(names)
-            for record, (begin, end) in zip(records, pairwise(found.bounds()), strict=True):
-                record["scores"] = words[begin:end]
-        yield from records
+        sentences = read.popleft()
+        records = predictions_of(lm, ids, log_probs).sentence_records(
+            names_of(lm.vocabulary, sentences) if with_words else None
+        )
+        for sentence, record in zip(sentences, records, strict=True):
+            yield {"sentence": sentence, **record}
 
 
 def _texts(lm: LanguageModel, text: Path, encoding_errors: str, read: deque[list[str]]) -> Iterator[Ids]:

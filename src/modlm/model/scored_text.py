@@ -21,7 +21,7 @@ from modlm.text.corpus import Corpus
 from modlm.text.encoding import TextRules, encode_sentences, encoded, encoders_of
 from modlm.text.reading import TextSize
 from modlm.text.sources import source_of
-from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
+from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
     from modlm.model.language_model import LanguageModel
@@ -100,8 +100,8 @@ class ScoredText:
         """log P of each sentence."""
         return np.add.reduceat(self.log_probs, self.bounds()[:-1])
 
-    def sentence_records(self) -> list[dict[str, Any]]:
-        """For JSON, a record for each sentence."""
+    def sentence_records(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """For JSON, a record for each sentence; with the names of all predictions, their `scores` too."""
         bounds = self.bounds()
         begins = np.array(bounds[:-1])
         sums, none = np.add.reduceat(self.log_probs, begins).tolist(), [0] * len(begins)
@@ -110,9 +110,10 @@ class ScoredText:
             counts: list[int] = np.add.reduceat(places_T, begins, dtype=np.int64).tolist()
             return counts
 
-        unknown = counted(self.ids == UNKNOWN) if self.unknown else none
+        unknown_T = self.ids == UNKNOWN
+        unknown = counted(unknown_T) if self.unknown else none
         impossible = counted(np.isneginf(self.log_probs)) if self.impossible else none
-        return [
+        records: list[dict[str, Any]] = [
             {
                 "log_prob": log_prob,
                 "perplexity": perplexity_of(log_prob, end - begin),
@@ -122,11 +123,14 @@ class ScoredText:
             }
             for log_prob, (begin, end), unknowns, zeros in zip(sums, pairwise(bounds), unknown, impossible, strict=True)
         ]
-
-    def word_records(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """For JSON, a record for each prediction under its name."""
-        rows = zip(names, self.log_probs.tolist(), (self.ids != UNKNOWN).tolist(), strict=True)
-        return [{"word": name, "log_prob": log_prob, "known": known} for name, log_prob, known in rows]
+        if names is not None:
+            rows = zip(names, self.log_probs.tolist(), unknown_T.tolist(), strict=True)
+            words = [
+                {"word": name, "log_prob": log_prob, "known": not is_unknown} for name, log_prob, is_unknown in rows
+            ]
+            for record, (begin, end) in zip(records, pairwise(bounds), strict=True):
+                record["scores"] = words[begin:end]
+        return records
 
     @property
     def log_likelihood(self) -> float:
@@ -237,6 +241,11 @@ def score_sentences(model: LanguageModel, sentences: Sequence[str]) -> ScoredTex
     """Every sentence on its own, in one pass."""
     ids = encode_sentences(sentences, model.vocabulary)
     return predictions_of(model, ids, model.sentence_log_probs(ids))
+
+
+def names_of(vocabulary: Vocabulary, sentences: Sequence[str]) -> list[str]:
+    """What is predicted, as it stands in the text: the words of all sentences, an end behind each."""
+    return [name for sentence in sentences for name in (*vocabulary.split(sentence), END_NAME)]
 
 
 def read_parts(text: Any, vocabulary: Vocabulary, *, encoding_errors: str = "strict") -> Iterator[tuple[Ids, TextSize]]:

@@ -10,9 +10,9 @@ import numpy as np
 
 from modlm.arrays import Floats, Ids
 from modlm.model.language_model import LanguageModel, most_probable, normalised
-from modlm.model.scored_text import ScoredText
+from modlm.model.scored_text import ScoredText, names_of
 from modlm.serve.library import Served
-from modlm.serve.scoring import SUMS, names_of, totals
+from modlm.serve.scoring import SUMS, totals
 from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import UNKNOWN
 

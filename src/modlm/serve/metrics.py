@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+import prometheus_client as prometheus
+from prometheus_client.core import CounterMetricFamily
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OF_MODELS = {
-    "modlm_batches_total": "Passes of a model over sentences of one or more requests.",
-    "modlm_batched_requests_total": "Requests in these batches.",
-    "modlm_sentences_total": "Sentences scored.",
-    "modlm_words_total": "Words scored.",
-    "modlm_generated_words_total": "Words drawn.",
+    "batches": "Passes of a model over sentences of one or more requests.",
+    "batched_requests": "Requests in these batches.",
+    "sentences": "Sentences scored.",
+    "words": "Words scored.",
+    "generated_words": "Words drawn.",
 }
 
 
@@ -24,22 +27,25 @@ class Metrics:
     def __init__(self) -> None:
         self.begun = time.monotonic()
         self.in_flight = 0
-        self.registry = CollectorRegistry()
-        requests = Counter(
+        self.of_models: Counter[tuple[str, str]] = Counter()
+        """By what was counted (a key of OF_MODELS) and model; changed in the event loop alone, so nothing is locked."""
+        self.registry = prometheus.CollectorRegistry()
+        requests = prometheus.Counter(
             "modlm_requests_total", "Requests answered, by route and status.", ("route", "status"),
             registry=self.registry,
         )  # fmt: skip
-        seconds = Histogram(
+        seconds = prometheus.Histogram(
             "modlm_request_seconds", "Time until the last byte of an answer, by route.", ("route",),
             buckets=BOUNDS, registry=self.registry,
         )  # fmt: skip
-        of_models = [Counter(name, about, ("model",), registry=self.registry) for name, about in OF_MODELS.items()]
-        in_flight = Gauge("modlm_requests_in_flight", "Requests that are being answered.", registry=self.registry)
-        in_flight.set_function(lambda: self.in_flight)
-        ProcessCollector(registry=self.registry)
-        # Finding the counter for a label takes several times as long as adding to it.
+        # Finding the counters of a route takes several times as long as adding to them.
         self._of_route = cache(lambda route, status: (requests.labels(route, status), seconds.labels(route)))
-        self._of_model = cache(lambda model: [counter.labels(model) for counter in of_models])
+        self.registry.register(self)
+        in_flight = prometheus.Gauge(
+            "modlm_requests_in_flight", "Requests that are being answered.", registry=self.registry
+        )
+        in_flight.set_function(lambda: self.in_flight)
+        prometheus.ProcessCollector(registry=self.registry)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """Count an answer."""
@@ -49,13 +55,22 @@ class Metrics:
 
     def scored(self, model: str, requests: int, sentences: int, words: int) -> None:
         """Count a batch."""
-        for counter, amount in zip(self._of_model(model), (1, requests, sentences, words), strict=False):
-            counter.inc(amount)
+        for name, amount in zip(OF_MODELS, (1, requests, sentences, words), strict=False):
+            self.of_models[name, model] += amount
 
     def generated(self, model: str, words: int) -> None:
         """Count words that were drawn."""
-        self._of_model(model)[-1].inc(words)
+        self.of_models["generated_words", model] += words
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """The counters of models; the registry asks for them."""
+        for name, meaning in OF_MODELS.items():
+            family = CounterMetricFamily(f"modlm_{name}", meaning, labels=("model",))
+            for (counted, model), amount in sorted(self.of_models.items()):
+                if counted == name:
+                    family.add_metric((model,), amount)
+            yield family
 
     def text(self) -> bytes:
         """All of it as Prometheus reads it."""
-        return generate_latest(self.registry)
+        return prometheus.generate_latest(self.registry)

@@ -11,37 +11,25 @@ import numpy as np
 
 from modlm.evaluation.compare import word_changes
 from modlm.evaluation.rescoring import IMPOSSIBLE, WORDS, Weights, lists_of
-from modlm.model.scored_text import ScoredText
+from modlm.model.scored_text import ScoredText, names_of
 from modlm.serve.library import Served
 from modlm.serve.refusals import bad
 from modlm.text.tokens import TokenVocabulary
-from modlm.text.vocabulary import END_NAME, UNKNOWN, Vocabulary
+from modlm.text.vocabulary import UNKNOWN
 
 SUMS = ("log_prob", "perplexity", "unknown")  # of a sentence, where little is told of it
 
 
 def score_answer(served: Served, sentences: Sequence[str], scored: ScoredText, words: bool) -> dict[str, Any]:
     """The answer to a request for these sentences."""
-    records = scored.sentence_records()
-    if words:
-        vocabulary = served.model.vocabulary
-        of_words = scored.word_records(names_of(vocabulary, sentences))
-        if isinstance(vocabulary, TokenVocabulary):
-            for word, (start, end) in zip(of_words, places_of(vocabulary, sentences), strict=True):
+    vocabulary = served.model.vocabulary
+    records = scored.sentence_records(names_of(vocabulary, sentences) if words else None)
+    if words and isinstance(vocabulary, TokenVocabulary):
+        for record, text in zip(records, sentences, strict=True):
+            places = [*vocabulary.places(text), (len(text), len(text))]
+            for word, (start, end) in zip(record["scores"], places, strict=True):
                 word |= {"start": start, "end": end}
-        for record, (begin, end) in zip(records, pairwise(scored.bounds()), strict=True):
-            record["scores"] = of_words[begin:end]
     return {"model": served.name, "sentences": records, **totals(scored)}
-
-
-def names_of(vocabulary: Vocabulary, sentences: Sequence[str]) -> list[str]:
-    """The words of all sentences, an end behind each."""
-    return [name for sentence in sentences for name in (*vocabulary.split(sentence), END_NAME)]
-
-
-def places_of(vocabulary: TokenVocabulary, sentences: Sequence[str]) -> list[tuple[int, int]]:
-    """Which characters of its sentence each token is."""
-    return [place for text in sentences for place in (*vocabulary.places(text), (len(text), len(text)))]
 
 
 def totals(scored: ScoredText) -> dict[str, Any]:
