@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from modlm.errors import InputError, ModlmError
+from modlm.model import perplexity as earlier
 from modlm.model.ngram_lm import NgramLM
-from modlm.model.scored_text import ScoredText
+from modlm.model.scored_text import ScoredText, names_of, score_sentences
 from modlm.text import Corpus, Vocabulary
 from small_texts import model_of, oracle_of
 
@@ -131,3 +132,27 @@ def test_penn_treebank(data_folder: Path, smoothing: str, edge: str, valid: floa
     assert result.perplexity == test
     if valid is not None:
         assert model.perplexity(text("valid")).perplexity == valid
+
+
+def test_sentences_words_and_parts_add_up(model: NgramLM) -> None:
+    whole = score_sentences(model, TEXT)
+    names = ["a", "z", "</s>", "</s>", "b", "</s>"]
+    assert names_of(model.vocabulary, TEXT) == names and whole.bounds() == [0, 3, 4, 6]
+    records = whole.sentence_records(names)
+    for record, sentence in zip(records, TEXT, strict=True):
+        alone = model.perplexity([sentence])
+        expected = (alone.log_likelihood, alone.perplexity, alone.words, alone.unknown, alone.impossible)
+        fields = ("log_prob", "perplexity", "words", "unknown", "impossible")
+        assert tuple(record[name] for name in fields) == pytest.approx(expected)
+        assert sum(word["log_prob"] for word in record["scores"]) == pytest.approx(alone.log_likelihood)
+    assert [word["word"] for record in records for word in record["scores"]] == names
+    assert records[0]["scores"][1]["known"] is False
+    assert whole.sentence_sums() == pytest.approx([record["log_prob"] for record in records])
+    first, rest = whole.parts([1, 2])
+    assert (first.sentences, rest.sentences, first.unknown, rest.unknown) == (1, 2, 1, 0)
+    assert ScoredText.total([first, rest]).log_likelihood == pytest.approx(whole.log_likelihood)
+
+
+def test_the_earlier_names_are_the_same_things() -> None:
+    assert earlier.Perplexity is ScoredText
+    assert earlier.perplexity(model_of(FEW, order=1), TEXT).predictions == 6

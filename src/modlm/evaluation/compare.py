@@ -55,8 +55,6 @@ class Comparison:
     words: tuple[str, ...]
     """The text's own words, whether models know them or not, by place in `word_of`."""
     word_of: Ints
-    lengths: Ints
-    """Predictions in each sentence."""
     scores: tuple[ScoredText, ...]
     differences: tuple[Difference, ...]
     """Of the second model, the third, …"""
@@ -112,7 +110,7 @@ def compare_models(
         difference(scores[0], other, gains_MS[place], means_DM[:, place]) for place, other in enumerate(scores[1:])
     )
     word_of = corpus.ids[corpus.ids != corpus.vocabulary.start].astype(np.int64)
-    return Comparison(corpus.vocabulary.words, word_of, lengths, scores, differences)
+    return Comparison(corpus.vocabulary.words, word_of, scores, differences)
 
 
 def _tokens(models: Sequence[LanguageModel]) -> Vocabulary | None:

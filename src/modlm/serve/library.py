@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,21 +79,16 @@ def named(name: str, among: Mapping[str, T], what: str, hint: str) -> T:
 
 def named_paths(given: Sequence[str]) -> dict[str, Path]:
     """Paths by unique names: NAME=PATH says it, else the folder's name, with numbers where it would be there twice."""
-    named: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for argument in given:
-        name, path = split_name(argument)
-        if name in named and GIVEN_NAME.fullmatch(argument) and not Path(argument).exists():
-            raise ConfigError(f"The name {name} is given twice. Give every model a name of its own.")
-        named[_unique(name, named)] = path
-    return named
-
-
-def split_name(argument: str) -> tuple[str, Path]:
-    """The name and path of NAME=PATH, or of a bare path; a path that is there is never cut."""
-    given = GIVEN_NAME.fullmatch(argument)
-    if given and not Path(argument).exists():
-        return given[1], Path(given[2])
-    return name_of(Path(argument)), Path(argument)
+        said = None if Path(argument).exists() else GIVEN_NAME.fullmatch(argument)  # a path that is there is never cut
+        name, path = (said[1], Path(said[2])) if said else (name_of(Path(argument)), Path(argument))
+        if name in paths:
+            if said:
+                raise ConfigError(f"The name {name} is given twice. Give every model a name of its own.")
+            name = next(other for number in count(2) if (other := f"{name}-{number}") not in paths)
+        paths[name] = path
+    return paths
 
 
 def name_of(path: Path) -> str:
@@ -102,11 +98,6 @@ def name_of(path: Path) -> str:
         place = place.parent
     name = re.sub(r"(\.(arpa|lm|gz|bz2|xz|zst))+$", "", place.name) if path.is_file() else place.name
     return re.sub(r"[^\w.@+-]+", "-", name).strip("-") or "model"
-
-
-def _unique(name: str, taken: Mapping[str, object]) -> str:
-    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
-    return name if name not in taken else next(other for other in numbered if other not in taken)
 
 
 def open_library(models: Sequence[str], runs: Sequence[str]) -> Library:

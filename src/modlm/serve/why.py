@@ -49,12 +49,12 @@ def why_answer(served: Served, context: str, word: str, *, start: bool) -> Recor
         "known": asked != UNKNOWN,
         "rank": 1 + int(np.count_nonzero(row_J > row_J[asked])),
         "vocab_size": len(row_J),
-        **told(model, window_1C, asked),
+        **reasons(model, window_1C, asked),
     }
 
 
-def told(model: LanguageModel, window_1C: Ids, word: int, *, depth: int = 0) -> Record:
-    """Probability, columns and blocks."""
+def reasons(model: LanguageModel, window_1C: Ids, word: int, *, depth: int = 0) -> Record:
+    """What a probability is made of: columns in their blocks."""
     names, probs_1K, weights_1K = model.shares(window_1C, np.array([word], np.uint32))
     parts_1K = probs_1K * weights_1K
     rows = zip(names, probs_1K[0].tolist(), weights_1K[0].tolist(), normalised(parts_1K)[0].tolist(), strict=True)
@@ -65,7 +65,7 @@ def told(model: LanguageModel, window_1C: Ids, word: int, *, depth: int = 0) -> 
     blocks = blocks_of(model, columns, window_1C, word, depth)
     dense = [block["weight"] for block in blocks if block["kind"] != DELTA]
     return {
-        "context": shown(model.vocabulary, window_1C[0].tolist()),
+        "context": words_in(model.vocabulary, window_1C[0].tolist()),
         "probability": float(parts_1K.sum()),
         "dense_mass": sum(dense) if len(dense) < len(blocks) else None,
         "blocks": blocks,
@@ -87,16 +87,13 @@ def blocks_of(model: LanguageModel, columns: list[Record], window_1C: Ids, word:
         if isinstance(block, NgramBlock):
             record |= _counted(block, own, window_1C[0], word)
         elif isinstance(block, ModelBlock) and isinstance(block.model, LanguageModel) and depth < DEEPEST:
-            record["inside"] = _inside(block.model, model.vocabulary, window_1C, word, depth)
+            other = block.model  # is asked about the same words, as far as it knows them
+            window = other.window(words_in(model.vocabulary, window_1C[0].tolist()), start=False)
+            own_word = other.vocabulary.id(model.vocabulary.word(word))
+            record["inside"] = reasons(other, window, own_word, depth=depth + 1)
         records.append(record)
     rest = columns[len(layout) :]
     return records + ([_block(DELTA, DELTA, rest)] if rest else [])
-
-
-def _inside(other: LanguageModel, vocabulary: Vocabulary, window_1C: Ids, word: int, depth: int) -> Record:
-    """What another model says about the same words, as far as it knows them."""
-    window = other.window(shown(vocabulary, window_1C[0].tolist()), start=False)
-    return told(other, window, other.vocabulary.id(vocabulary.word(word)), depth=depth + 1)
 
 
 def _ngram_model(model: NgramLM, columns: list[Record], window_C: Ids, word: int) -> list[Record]:
@@ -108,19 +105,19 @@ def _ngram_model(model: NgramLM, columns: list[Record], window_C: Ids, word: int
         record |= _counted(block, orders, window_C, word, raw=model.counts)
     else:
         found = compiled_evidence(model.compiled, window_C, word)
-        record |= {"note": NO_COUNTS, "columns": _orders(model.vocabulary, found, orders)}
+        record |= {"note": NO_COUNTS, "columns": _with_evidence(model.vocabulary, found, orders)}
         record["smoothing"] = model.settings.smoothing if model.settings else None
     return [record, *(_block(column["column"], column["column"], [column]) for column in columns[model.order :])]
 
 
 def _counted(block: NgramBlock, own: list[Record], window_C: Ids, word: int, *, raw: Counts | None = None) -> Record:
     found = counted_evidence(block.estimates, window_C, word, raw=raw)
-    return {"smoothing": block.estimates.smoother.name, "columns": _orders(block.vocabulary, found, own)}
+    return {"smoothing": block.estimates.smoother.name, "columns": _with_evidence(block.vocabulary, found, own)}
 
 
-def _orders(vocabulary: Vocabulary, found: Sequence[Evidence], columns: Sequence[Record]) -> list[Record]:
+def _with_evidence(vocabulary: Vocabulary, found: Sequence[Evidence], columns: Sequence[Record]) -> list[Record]:
     return [
-        {**column, **asdict(evidence), "context": shown(vocabulary, evidence.context)}
+        {**column, **asdict(evidence), "context": words_in(vocabulary, evidence.context)}
         for column, evidence in zip(columns, found, strict=True)
     ]
 
@@ -135,6 +132,6 @@ def _block(name: str, kind: str, columns: list[Record]) -> Record:
     }
 
 
-def shown(vocabulary: Vocabulary, ids: Sequence[int]) -> list[str]:
+def words_in(vocabulary: Vocabulary, ids: Sequence[int]) -> list[str]:
     """The words of a window, without what fills it up."""
     return [vocabulary.word(word) for word in ids if word != NOTHING]
