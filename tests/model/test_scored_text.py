@@ -148,6 +148,7 @@ def test_sentences_words_and_parts_add_up(model: NgramLM) -> None:
     assert [word["word"] for record in records for word in record["scores"]] == names
     assert records[0]["scores"][1]["known"] is False
     assert whole.sentence_sums() == pytest.approx([record["log_prob"] for record in records])
+    assert whole == score_sentences(model, TEXT) != score_sentences(model, TEXT[:2])
     first, rest = whole.parts([1, 2])
     assert (first.sentences, rest.sentences, first.unknown, rest.unknown) == (1, 2, 1, 0)
     assert ScoredText.total([first, rest]).log_likelihood == pytest.approx(whole.log_likelihood)

@@ -40,9 +40,7 @@ def perplexity_of(log_likelihood: float, predictions: int) -> float:
     return math.exp(mean) if mean < LARGEST else math.inf
 
 
-@dataclass(
-    slots=True, eq=False
-)  # not frozen: the server makes one for each sentence, and that would take four times as long
+@dataclass(frozen=True, slots=True)
 class ScoredText:
     """How probable a text is; every word and one end for each sentence are predictions. `float()` is its perplexity."""
 
