@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "modlm"
 LAYERS = (
     "errors families cores leftovers arrays files progress store text formats counts smoothing blocks mixers "
-    "model evaluation nets training integrations experiments serve cli"
+    "model evaluation nets testing training integrations experiments serve cli"
 ).split()
 FIRST_WITH_TORCH = "nets"
 KERNELS = "_kernels"

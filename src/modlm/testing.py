@@ -1,0 +1,199 @@
+"""The laws that every column, mixer, smoothing family and body of a net must keep, for anybody to check their own.
+
+    import modlm.testing
+    modlm.testing.check_block(MyBlock(vocabulary))
+
+A law that is broken is a `BrokenLawError`, an AssertionError, that says which one and shows the smallest case found.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from modlm.arrays import Floats, Ids
+from modlm.blocks.block import DELTA, NOTHING, Block, ColumnLayout
+from modlm.blocks.constant import UniformBlock
+from modlm.blocks.ngram import NgramBlock
+from modlm.counts.counting import count_text
+from modlm.errors import ModlmError
+from modlm.mixers import HeuristicMixer, Mixer, StaticMixer
+from modlm.model.folder import load
+from modlm.model.mixture import Mixture
+from modlm.model.ngram.compiled import compile_estimates
+from modlm.smoothing.smoother import Smoother, estimate
+from modlm.text.corpus import Corpus
+from modlm.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from modlm.nets.bodies import Body
+
+TEXT = ("a b c a b d", "a b", "c a b a", "d", "", "b b b a c", "a b c d", "d c b a b")
+EXACT = 1e-9
+LONGEST = 7  # words in the windows that blocks are asked for
+
+
+class BrokenLawError(ModlmError, AssertionError):
+    """A law that does not hold, with the smallest case in which it does not."""
+
+
+def check_block(block: Block, *, seed: int = 0) -> None:
+    """Columns are distributions, rows are their entries, features are numbers, and a folder gives the block back."""
+    vocabulary = block.vocabulary
+    _law(len(set(block.columns)) == len(block.columns) > 0, "every column has a label of its own", block.columns)
+    _law(len(set(block.features)) == len(block.features), "every feature has a label of its own", block.features)
+    if block.kind != DELTA:
+        for window in _windows(vocabulary, seed):
+            _check_columns(block, window)
+        _check_rows(block, _sentences(vocabulary, seed))
+    _check_kept(block, _sentences(vocabulary, seed))
+
+
+def _check_columns(block: Block, window: Ids) -> None:
+    said = f"after {_words(block.vocabulary, window)}"
+    columns_1JK, features_1F = block.after(window[None])
+    shape = (1, len(block.vocabulary), len(block.columns))
+    _law(columns_1JK.shape == shape, f"columns are B by J by K, here {shape}", f"{said} they are {columns_1JK.shape}")
+    _law(bool((columns_1JK >= 0).all()), "no probability is negative", f"{said} the least is {columns_1JK.min():.3g}")
+    sums_K = columns_1JK[0].sum(axis=0)
+    _law(np.allclose(sums_K, 1, rtol=0, atol=EXACT), "every column sums to 1", f"{said} the sums are {sums_K.tolist()}")
+    _law(features_1F.shape == (1, len(block.features)), "features are B by F", f"{said} they are {features_1F.shape}")
+    _law(bool(np.isfinite(features_1F).all()), "features are numbers", f"{said} they are {features_1F[0].tolist()}")
+    longer = np.concatenate((np.full(2, 0, np.uint32), window))
+    if block.context_length <= len(window) and (window != NOTHING).all():
+        same = np.array_equal(block.after(longer[None])[0], columns_1JK)
+        _law(same, f"words beyond the context of {block.context_length} do not matter", said)
+
+
+def _check_rows(block: Block, ids: Ids) -> None:
+    rows, start = block.rows(ids), block.vocabulary.start
+    _law(bool((rows.probs_TK[ids == start] == 1).all()), "at <s> probabilities are 1", "they are not")
+    _law(bool((rows.features_TF[ids == start] == 0).all()), "at <s> features are 0", "they are not")
+    begin = 0
+    for place, word in enumerate(ids.tolist()):
+        if word == start:
+            begin = place
+            continue
+        window = ids[begin:place][-max(1, block.context_length) :]
+        columns_1JK, features_1F = block.after(window[None])
+        said = f"for {block.vocabulary.word(word)!r} after {_words(block.vocabulary, window)}"
+        entries = columns_1JK[0, word], rows.probs_TK[place]
+        _law(np.allclose(*entries, atol=EXACT), "a row is an entry of each column", f"{said}: {entries}")
+        _law(
+            np.allclose(features_1F[0], rows.features_TF[place], atol=1e-6), "rows have their context's features", said
+        )
+
+
+def _check_kept(block: Block, ids: Ids) -> None:
+    """Saved and loaded in a mixture; a block that cannot be saved says so itself."""
+    flat = {"flat": UniformBlock(block.vocabulary)} if block.kind == DELTA else {}
+    layout = ColumnLayout({"mine": block, **flat})
+    mixture = Mixture(block.vocabulary, {"mine": block, **flat}, StaticMixer(np.full(len(layout), 1 / len(layout))))
+    with tempfile.TemporaryDirectory() as folder:
+        mixture.save(Path(folder, "model"))
+        functions = {"mine": getattr(block, "function", None)}
+        again = load(Path(folder, "model"), functions={k: f for k, f in functions.items() if f is not None})
+        same = np.array_equal(again.log_probs(ids), mixture.log_probs(ids))
+    _law(same, "what was saved comes back", "a loaded model gives other probabilities")
+
+
+def check_mixer(mixer: Mixer, layout: ColumnLayout, *, seed: int = 0) -> None:
+    """Weights sum to 1 after any context, and contexts do not look at each other."""
+    mixer.check(layout)
+    rng = np.random.default_rng(seed)
+    contexts_BW = rng.integers(0, layout.vocab_size + 1, (9, mixer.words)).astype(np.uint32)
+    features_BF: Floats = np.abs(rng.normal(size=(9, layout.features)))
+    features_BF[rng.random(features_BF.shape) < 0.5] = 0.0
+    state_BS = np.zeros((9, mixer.state_size), np.float32)
+    log_weights_BK, after_BS = mixer.log_weights(contexts_BW, features_BF, state_BS)
+    _law(log_weights_BK.shape == (9, len(layout)), f"there are {len(layout)} weights", f"{log_weights_BK.shape}")
+    sums_B = np.exp(log_weights_BK).sum(axis=1)
+    _law(np.allclose(sums_B, 1, atol=1e-5), "weights sum to 1", f"for features {features_BF[0].tolist()}: {sums_B[0]}")
+    _law(after_BS.shape == state_BS.shape, f"a state has {mixer.state_size} numbers", f"{after_BS.shape}")
+    for row in range(9):
+        one = slice(row, row + 1)
+        alone, _ = mixer.log_weights(contexts_BW[one], features_BF[one], state_BS[one])
+        _law(np.allclose(np.exp(alone), np.exp(log_weights_BK[one]), atol=1e-5), "contexts stand alone", f"row {row}")
+
+
+def check_smoother(smoother: Smoother) -> None:
+    """Columns of every order are proper, and D times lambda is the compiled form and sums to 1."""
+    for order in (1, 2, 3):
+        counts = count_text(list(TEXT), order=order)
+        estimates = estimate(smoother, counts)
+        for n, table in enumerate(estimates.discounts, start=1):
+            proper = all(0 <= loss < r for r, loss in enumerate(table[1:], start=1))
+            _law(proper, "a count of r loses at least 0 and less than r", f"order {n}: {table[1:].tolist()}")
+        blocks: dict[str, Block] = {"ngram": NgramBlock(estimates), "uniform": UniformBlock(counts.vocabulary)}
+        check_block(blocks["ngram"])
+        mixture = Mixture(counts.vocabulary, blocks, HeuristicMixer(ColumnLayout(blocks), smoother))
+        lowest = UniformBlock.distribution(len(counts.vocabulary))
+        compiled = compile_estimates(estimates, counts, lowest=lowest, dtype=np.float64)
+        for window in _windows(counts.vocabulary, 0):
+            whole = mixture.distributions(mixture.state_after(window[None]))[0]
+            said = f"order {order}, after {_words(counts.vocabulary, window)}: {whole.sum():.12g}"
+            _law(abs(whole.sum() - 1) < EXACT and bool((whole >= 0).all()), "a mixture sums to 1", said)
+            if (window != NOTHING).all():
+                states = np.zeros(1, np.int64)
+                for word in window:
+                    states = compiled.advance(states, np.array([word], np.uint32))[0]
+                same = np.allclose(compiled.distributions(states)[0], whole, atol=1e-9)
+                _law(same, "the compiled form is the mixture", said)
+
+
+def check_body(body: type[Body], *, size: int = 5, hidden: int = 4, layers: int = 2) -> None:
+    """Nothing later changes what came before, and a text in two parts, its state carried over, is the text in one."""
+    import torch
+
+    made = body(size, hidden, layers, torch.Generator().manual_seed(1))
+    inputs_TBI = torch.randn(6, 3, size, generator=torch.Generator().manual_seed(2))
+    with torch.inference_mode():
+        hidden_TBH, state = made(inputs_TBI, None, None)
+        shape = (6, 3, hidden)
+        _law(tuple(hidden_TBH.shape) == shape, f"hidden vectors are T by B by H, here {shape}", tuple(hidden_TBH.shape))
+        _law(tuple(state.shape) == (made.state_rows, 3, hidden), "a state is S by B by H", tuple(state.shape))
+        changed = inputs_TBI.clone()
+        changed[4:] += 1
+        early = made(changed, None, None)[0][:4]
+        _law(torch.allclose(early, hidden_TBH[:4], atol=1e-6), "nothing later changes what came before", "step 5 does")
+        first, middle = made(inputs_TBI[:3], None, None)
+        second, _ = made(inputs_TBI[3:], middle, None)
+        both = torch.cat([first, second])
+        _law(torch.allclose(both, hidden_TBH, atol=1e-5), "two parts are the whole", "with the state carried over")
+
+
+def _law(holds: bool, law: str, found: object) -> None:
+    if not holds:
+        raise BrokenLawError(f"This law is broken: {law}. Found: {found}.")
+
+
+def _words(vocabulary: Vocabulary, window: Ids) -> str:
+    names = [
+        "<s>" if word == vocabulary.start else vocabulary.word(word) for word in window.tolist() if word != NOTHING
+    ]
+    return repr(" ".join(names))
+
+
+def _windows(vocabulary: Vocabulary, seed: int) -> list[Ids]:
+    """Windows of words, shortest first, so that the first that breaks a law is the smallest."""
+    rng = np.random.default_rng(seed)
+    drawn = [
+        rng.integers(0, len(vocabulary), length).astype(np.uint32) for length in range(1, LONGEST) for _ in range(4)
+    ]
+    start = np.array([vocabulary.start], np.uint32)
+    return [start, np.array([NOTHING], np.uint32), *drawn, *(np.concatenate((start, one)) for one in drawn[:8])]
+
+
+def _sentences(vocabulary: Vocabulary, seed: int) -> Ids:
+    """A few sentences of the vocabulary's words, as ids."""
+    rng = np.random.default_rng(seed)
+    words = vocabulary.words
+    lines = [[words[int(n)] for n in rng.integers(0, len(words), length)] for length in (1, 3, 0, 6)]
+    named = [[word for word in line if word not in ("<unk>", "</s>", "<s>")] for line in lines]
+    return np.asarray(Corpus.from_text([*named, ["nobody-knows-this"]], vocabulary).ids)
+
+
+__all__ = ["BrokenLawError", "check_block", "check_body", "check_mixer", "check_smoother"]
