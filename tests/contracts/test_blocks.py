@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 
 from modlm.blocks import CONSTANT_BLOCKS, NOTHING, NgramBlock
 from modlm.blocks.block import Block
+from modlm.blocks.function import FunctionBlock
 from modlm.blocks.model import ModelBlock
 from modlm.counts.counts import Counts
 from modlm.families import BLOCKS
 from modlm.model.language_model import sliding_windows
 from modlm.smoothing import SMOOTHERS, estimate
+from modlm.text.vocabulary import Vocabulary
 from small_texts import EDGES, TEXT_LISTS, TEXTS, contexts_of, counts_of, flat_ids, model_of, windows_of
 
 Builder = Callable[[Counts], Block]
@@ -33,10 +35,19 @@ def constant(name: str) -> Builder:
     return lambda counts: CONSTANT_BLOCKS[name](counts.vocabulary)
 
 
+def length(windows: list[list[str]], vocabulary: Vocabulary) -> np.ndarray:
+    """The longer the window, the more of the mass on its last word."""
+    probs_BJ = np.full((len(windows), len(vocabulary)), 1.0)
+    for row, window in zip(probs_BJ, windows, strict=True):
+        row[vocabulary.id(window[-1]) if window else 0] += len(window)
+    return probs_BJ / probs_BJ.sum(axis=1, keepdims=True)
+
+
 BUILDERS: dict[str, Builder] = {
     **{f"ngram {smoothing}": smoothed(smoothing) for smoothing in SMOOTHERS},
     **{name: constant(name) for name in CONSTANT_BLOCKS},
     "model": lambda counts: ModelBlock(model_of(["a b c", "a q"], order=3), counts.vocabulary),
+    "function": lambda counts: FunctionBlock(length, columns=("f",), context_length=2, vocabulary=counts.vocabulary),
 }
 
 
