@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modlm.nets.sentence_batches import contexts_along, sentence_batches
+from modlm.mixers.mixer import contexts_along
+from modlm.nets.sentence_batches import sentence_batches
 
 START = 99
 LENGTHS = st.lists(st.integers(1, 9), min_size=1, max_size=20)
@@ -35,7 +36,7 @@ def test_every_prediction_stands_in_one_batch_in_the_order_of_time(lengths: list
 @given(lengths=LENGTHS, words=st.integers(1, 12))
 def test_contexts_reach_back_to_the_start_of_the_sentence(lengths: list[int], words: int) -> None:
     ids, starts = text_of(lengths)
-    contexts_TW = contexts_along(ids, starts, words)
+    contexts_TW = contexts_along(ids, words)
     for t in np.flatnonzero(ids != START).tolist():
         begin = starts[np.searchsorted(starts, t, side="right") - 1]
         before = [START] * words + ids[begin:t].tolist()

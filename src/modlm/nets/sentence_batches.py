@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from modlm.arrays import Bools, Ids, Ints
+from modlm.arrays import Bools, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,3 @@ def sentence_batches(starts: Ints, end: int, most: int) -> Iterator[SentenceBatc
         time_T1 = np.arange(longest)[:, None]
         real_TB = time_T1 < steps[chosen]
         yield SentenceBatch(starts[chosen] + 1 + np.minimum(time_T1, np.maximum(steps[chosen] - 1, 0)), real_TB)
-
-
-def contexts_along(ids: Ids, starts: Ints, words: int) -> Ints:
-    """(T, W): the words before each position of its sentence, oldest first, `<s>` where there are none."""
-    start = ids[starts[0]] if len(starts) else 0
-    begins = np.zeros(len(ids), dtype=np.int64)
-    begins[starts] = starts
-    offsets = np.arange(len(ids)) - np.maximum.accumulate(begins)
-    contexts_TW = np.empty((len(ids), words), dtype=np.int64)
-    for back in range(1, words + 1):
-        before = np.concatenate((np.full(min(back, len(ids)), start, dtype=ids.dtype), ids[:-back]))
-        contexts_TW[:, words - back] = np.where(offsets >= back, before, start)
-    return contexts_TW
