@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,3 +83,16 @@ def test_only_kernel_modules_import_numba(path: Path) -> None:
         assert not any(part.endswith(KERNELS) for part in name.split(".")), (
             f"{label(path)} imports {name} on import; do it inside the function that needs it"
         )
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_only_the_table_of_families_names_later_modules(path: Path) -> None:
+    """A dotted string is an import in disguise; `families.py` alone may name everything."""
+    own = layer_of(path)
+    if own.startswith("__") or own == "families":
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = re.fullmatch(r"modlm\.(\w+)(\.\w+)*(:\w+)?", node.value)
+            if found and found[1] in LAYERS:
+                assert LAYERS.index(found[1]) <= LAYERS.index(own), f"{label(path)} names {node.value}"
