@@ -66,12 +66,6 @@ class FunctionBlock:
         if vocabulary is not None:
             self.vocabulary = vocabulary
 
-    def over(self, vocabulary: Vocabulary) -> FunctionBlock:
-        """The same over the words of a model."""
-        return FunctionBlock(
-            self.function, columns=self.columns, context_length=self.context_length, vocabulary=vocabulary
-        )
-
     @classmethod
     def configured(
         cls, vocabulary: Vocabulary, *, function: str, columns: Sequence[str] = ("function",), context_length: int

@@ -43,13 +43,6 @@ class HeuristicMixer(Mixer):
                 "The heuristic mixer needs a uniform column for what falls through the unigrams; add one."
             )
 
-    def check(self, layout: ColumnLayout) -> None:
-        """The columns that it was made for."""
-        if len(layout) != self.columns:
-            raise ConfigError(
-                f"The mixer has {self.columns} weights for {len(layout)} columns ({', '.join(layout.names)})."
-            )
-
     def log_weights(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> tuple[Floats, State]:
         """The product rule, in each context."""
         with np.errstate(divide="ignore"):

@@ -26,6 +26,8 @@ class Mixer(abc.ABC):
     """lambda(c)."""
 
     kind: ClassVar[str]
+    columns: int
+    """How many weights it gives: one for each dense column and each word with a delta column."""
     words: int = 0
     """How many words before a position it looks at itself; the columns may look farther."""
     state_size: int = 0
@@ -41,9 +43,12 @@ class Mixer(abc.ABC):
     ) -> tuple[Floats, State]:  # fmt: skip
         """log lambda (B, K) in each context, and the states after it; exp of a row sums to 1."""
 
-    @abc.abstractmethod
     def check(self, layout: ColumnLayout) -> None:
         """An error if these are not the columns that it has weights for."""
+        if self.columns != len(layout):
+            raise ConfigError(
+                f"The mixer has {self.columns} weights for {len(layout)} columns ({', '.join(layout.names)})."
+            )
 
     def log_probs(
         self, ids: Ids, blocks: Mapping[str, Block], out: Floats, state: Any = None, *, carried: bool = False

@@ -24,19 +24,13 @@ class StaticMixer(Mixer):
             raise ConfigError(f"Static weights must not be negative and must sum to 1, but are {weights.tolist()}.")
         exact = abs(weights.sum() - 1.0) < 1e-12  # then they stay as they are, so that saved weights come back the same
         self.weights_K: Floats = weights if exact else weights / weights.sum()
+        self.columns = len(weights)
 
     def log_weights(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> tuple[Floats, State]:
         """The weights, once for each context."""
         with np.errstate(divide="ignore"):
             log_weights_K = np.log(self.weights_K)
         return np.broadcast_to(log_weights_K, (len(features_BF), len(log_weights_K))), state_BS
-
-    def check(self, layout: ColumnLayout) -> None:
-        """As many weights as columns."""
-        if len(self.weights_K) != len(layout):
-            raise ConfigError(
-                f"The mixer has {len(self.weights_K)} weights for {len(layout)} columns ({', '.join(layout.names)})."
-            )
 
     def described(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Its weights."""

@@ -136,14 +136,25 @@ class Mixture(LanguageModel):
         return self._renewed(count, self.vocabulary.start)
 
     def state_after(self, windows_BC: Ids) -> States:
-        """The mixer taken through the windows word by word; without `<s>` it knows nothing before the first word."""
+        """The windows, and a mixer with a memory taken through them word by word.
+
+        Without `<s>` it knows nothing before the first word.
+        """
         windows_BC = trimmed(windows_BC) if windows_BC.shape[1] else windows_BC
         states = self._renewed(len(windows_BC), NOTHING)
         if not self.mixer.state_size:
-            windows_BC = windows_BC[:, -states["words"].shape[1] :]
+            near_BC = windows_BC[:, -states["words"].shape[1] :]
+            states["words"][:, states["words"].shape[1] - near_BC.shape[1] :] = self._since_the_start(near_BC)
+            return states
         for words_B in windows_BC.T:
             states = self._moved(states, words_B)
         return states
+
+    def _since_the_start(self, windows_BC: Ids) -> Ids:
+        """Windows with NOTHING before the last place at which a context begins."""
+        begins_BC = windows_BC == NOTHING if self._keeps_lines else windows_BC >= len(self.vocabulary)
+        behind_BC = np.cumsum(begins_BC[:, ::-1], axis=1)[:, ::-1] - begins_BC  # how many begin after each place
+        return np.where(behind_BC > 0, np.uint32(NOTHING), windows_BC)
 
     def advance(self, states: States, words: Ids) -> tuple[States, Floats]:
         """The states one word further, and the logarithm of its probability."""

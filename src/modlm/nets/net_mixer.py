@@ -40,6 +40,7 @@ class NetMixer(Mixer):
         self.words = net.config.words if net.inputs.takes_words else 0
         self.state_size = int(np.prod(net.state_shape))
         self.deltas = net.vocab_size if net.delta else 0
+        self.columns = net.dense + self.deltas
         self.carries = net.config.context == "document"
         self._fast: FastLstm | None = None
 
@@ -111,7 +112,7 @@ class NetMixer(Mixer):
         """lambda of the dense columns and of each word's delta column."""
         known = np.minimum(words_P, self.net.vocab_size - 1)  # `<s>` and NOTHING are asked for, but never counted
         deltas_P = self.net.dense + self._tensor(known, torch.int64)
-        some = max(1, CELLS // (self.net.dense + self.deltas))
+        some = max(1, CELLS // self.columns)
         parts = list[Tensor]()
         for hidden_BH, deltas_B in zip(torch.split(hidden_PH, some), torch.split(deltas_P, some), strict=True):
             log_weights_BK = self.net.log_weights(hidden_BH)

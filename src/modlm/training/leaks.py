@@ -18,7 +18,9 @@ from modlm.blocks import NgramBlock
 from modlm.blocks.block import Block
 from modlm.blocks.model import ModelBlock, Predictor
 from modlm.errors import ConfigError
+from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM
+from modlm.nets.net_mixer import NetMixer
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import UNKNOWN
 from modlm.training.text_rows import TextRows
@@ -43,7 +45,8 @@ def check_text(name: str, text: Corpus, train: Corpus) -> None:
 def check_block(name: str, block: Block, train: Corpus) -> None:
     """Refuse a block that holds counts of the training text, or a net that was trained on it."""
     for part in _inside(block):
-        if getattr(getattr(part, "mixer", None), "trained_on", "") == train.fingerprint:
+        net = part.mixer if isinstance(part, Mixture) and isinstance(part.mixer, NetMixer) else None
+        if net is not None and net.trained_on == train.fingerprint:
             raise _refused(name, "it holds a net that was trained on that text")
         if isinstance(part, NgramBlock | NgramLM) and _counts_of(part, train):
             raise _refused(name, "it holds counts in which every word occurs as often as in that text")

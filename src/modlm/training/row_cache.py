@@ -61,7 +61,6 @@ def cached_rows(
         if kept is not None:
             texts[TRAIN] = part_of(train, kept)
         return {name: rows(text, {}) for name, text in texts.items()}
-    kept_anew = any(column.block for column in columns_of(config).values())  # nothing tells what such a block reads
     counted: list[Mapping[str, CountColumns]] = []
 
     def made(name: str, folder: Path | None) -> TextRows:
@@ -71,7 +70,7 @@ def cached_rows(
             return held_out_rows(train, counted[0], config.folds, folder=folder, kept=kept)
         return rows(texts[name], {key: column.block for key, column in counted[0].items()}, folder=folder)
 
-    if kept_anew:
+    if any(column.block for column in columns_of(config).values()):  # nothing tells what such a block reads
         return {name: made(name, None) for name in texts}
     about = _about(config, train)
     entries = {name: _entry(about, config, name, text, kept) for name, text in texts.items()}
