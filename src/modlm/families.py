@@ -44,6 +44,11 @@ class Family(Mapping[str, Any]):
         return {point.name: Member(point.name, point.value, point.dist.name if point.dist else "?") for point in found}
 
     @property
+    def own(self) -> tuple[str, ...]:
+        """The names of ours, without a look at what is installed."""
+        return tuple(self._own)
+
+    @property
     def members(self) -> dict[str, Member]:
         """All members; nobody takes the name of one of ours."""
         return {**self._installed, **self._own}

@@ -8,6 +8,7 @@ A law that is broken is a `BrokenLawError`, an AssertionError, that says which o
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from modlm.mixers import HeuristicMixer, Mixer, StaticMixer
 from modlm.model.folder import load
 from modlm.model.mixture import Mixture
 from modlm.model.ngram.compiled import compile_estimates
-from modlm.smoothing.smoother import Smoother, estimate
+from modlm.smoothing import Smoother, estimate
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
 
@@ -120,7 +121,7 @@ def check_mixer(mixer: Mixer, layout: ColumnLayout, *, seed: int = 0) -> None:
 
 
 def check_smoother(smoother: Smoother) -> None:
-    """Columns of every order are proper, and D times lambda is the compiled form and sums to 1."""
+    """Columns of every order are proper, D times lambda is the compiled form and sums to 1, parameters come back."""
     for order in (1, 2, 3):
         counts = count_text(list(TEXT), order=order)
         estimates = estimate(smoother, counts)
@@ -129,7 +130,10 @@ def check_smoother(smoother: Smoother) -> None:
             _law(proper, "a count of r loses at least 0 and less than r", f"order {n}: {table[1:].tolist()}")
         blocks: dict[str, Block] = {"ngram": NgramBlock(estimates), "uniform": UniformBlock(counts.vocabulary)}
         check_block(blocks["ngram"])
-        mixture = Mixture(counts.vocabulary, blocks, HeuristicMixer(ColumnLayout(blocks), smoother))
+        fitted = estimates.smoother
+        again = type(fitted)(**json.loads(json.dumps(fitted.parameters())))
+        _law(again == fitted, "parameters make the same family again", f"{again} instead of {fitted}")
+        mixture = Mixture(counts.vocabulary, blocks, HeuristicMixer(ColumnLayout(blocks), fitted))
         lowest = UniformBlock.distribution(len(counts.vocabulary))
         compiled = compile_estimates(estimates, counts, lowest=lowest, dtype=np.float64)
         for window in _windows(counts.vocabulary, 0):

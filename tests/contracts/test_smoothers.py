@@ -27,8 +27,9 @@ def test_sums_are_possible(smoothing: str, text: list[str], order: int, edge: st
         assert np.all((sums.kept > 0) == (sums.total > 0))
         assert np.all((sums.followers > 0) == (sums.total > 0))
         assert np.all((sums.kept >= 0) & (sums.kept <= sums.total))
-        assert np.all((sums.fallback >= 0) & (sums.fallback <= 1))
-        assert np.all(sums.fallback[sums.kept == 0] == 1)
+        fallback = made.fallback(sums)
+        assert np.all((fallback >= 0) & (fallback <= 1))
+        assert np.all(fallback[sums.kept == 0] == 1)
         assert sums.seen.tolist() == (sums.kept > 0).tolist()
 
 

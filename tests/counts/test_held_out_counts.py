@@ -38,6 +38,7 @@ def probabilities(estimates: Estimates, ids: np.ndarray) -> np.ndarray:
     out = np.zeros((len(ids), estimates.counts.order, 2))
     for n in range(1, estimates.counts.order + 1):
         layer, sums = estimates.counts.layer(n), estimates.sums(n)
+        fallback = estimates.fallback(sums)
         table = estimates.discounts[n - 1]
         for t, (context, node) in enumerate(zip(contexts_TN[:, n - 1], nodes_TN[:, n - 1], strict=True)):
             place = int(context) - layer.low
@@ -45,7 +46,7 @@ def probabilities(estimates: Estimates, ids: np.ndarray) -> np.ndarray:
                 out[t, n - 1] = 1 / len(estimates.counts.vocabulary), 1
                 continue
             r = int(layer.frequencies[node]) if node else 0
-            out[t, n - 1] = (r - table[min(r, len(table) - 1)]) / sums.kept[place] if r else 0, sums.fallback[place]
+            out[t, n - 1] = (r - table[min(r, len(table) - 1)]) / sums.kept[place] if r else 0, fallback[place]
     return out
 
 

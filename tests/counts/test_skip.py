@@ -64,7 +64,7 @@ def test_columns_and_fallbacks_are_the_oracles(text: list[str], positions: list[
             column = (r - table[min(r, len(table) - 1)]) / kept if r else 0.0
             assert math.isclose(column, oracle.column(n, context, word), abs_tol=1e-9)
             if family != "good-turing":
-                assert math.isclose(made.sums(n).fallback[place], oracle.fallback(n, context), abs_tol=1e-9)
+                assert math.isclose(made.fallback(made.sums(n))[place], oracle.fallback(n, context), abs_tol=1e-9)
 
 
 def test_positions_of_the_previous_words_are_plain_counts_with_a_repeated_edge() -> None:

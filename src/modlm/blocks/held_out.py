@@ -18,7 +18,8 @@ from modlm.arrays import AnyFloats, Bools, Ids, Ints, even_ranges, in_parallel, 
 from modlm.blocks.ngram import RANGES_PER_THREAD, discount_tables, small_logs
 from modlm.counts.counts import Counts, Frequencies
 from modlm.errors import InputError
-from modlm.smoothing.smoother import Estimates, Smoother
+from modlm.smoothing.estimates import Estimates
+from modlm.smoothing.smoother import Smoother
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,8 @@ from modlm.arrays import AnyFloats, Floats, Ids, even_ranges, in_parallel, threa
 from modlm.blocks.block import Rows, flattened
 from modlm.counts.counts import ONE_THREAD
 from modlm.counts.counts_folder import counts_in
-from modlm.families import SMOOTHERS
-from modlm.smoothing.smoother import Estimates, given_discounts
+from modlm.smoothing.estimates import Estimates, given_discounts
+from modlm.smoothing.smoother import smoother_in, smoother_settings
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
@@ -143,16 +143,14 @@ class NgramBlock:
 
     def parts(self) -> Parts:
         """The counts' arrays and how they are smoothed."""
-        smoothing = {
-            "smoothing": self.estimates.smoother.name,
-            "discounts": [table[1:].tolist() for table in self.estimates.discounts],
-        }
+        discounts = [table[1:].tolist() for table in self.estimates.discounts]
+        smoothing = {**smoother_settings(self.estimates.smoother), "discounts": discounts}
         return Parts(self.counts.settings() | smoothing, self.counts.arrays())
 
     @classmethod
     def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
         """The block over the counts that a folder keeps."""
-        smoother = stored.member(SMOOTHERS, "smoothing")()
+        smoother = smoother_in(stored)
         counts = counts_in(stored, vocabulary)
         return cls(Estimates(smoother, counts, stored_discounts(stored, counts.order)))
 

@@ -26,6 +26,7 @@ from modlm.cli.options import (
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import describe_perplexity, notes_in_summary, print_json, print_orders, size
 from modlm.errors import ConfigError, choose
+from modlm.families import SMOOTHERS
 from modlm.files import folder_bytes
 
 if TYPE_CHECKING:
@@ -53,10 +54,14 @@ def ngram(
         str,
         option(
             "--smoothing NAME",
-            "maximum-likelihood, witten-bell, good-turing, absolute, modified-absolute, kneser-ney or "
-            "modified-kneser-ney.",
+            f"{', '.join(SMOOTHERS.own)}. Parameters stand behind a colon: additive:delta=0.1. `modlm families` "
+            f"shows them.",
         ),
     ] = "modified-kneser-ney",
+    held_out: Annotated[
+        Path | None,
+        option("--held-out TEXT", "What a smoothing with parameters learns them from.  [default: the counts]"),
+    ] = None,
     edge: Annotated[
         str | None,
         option(
@@ -145,11 +150,13 @@ def ngram(
     model: NgramLM | Mixture
     with notes_in_summary():
         if places:
-            model = mixture_from_counts(found, smoothing=smoothing, discounts=losses or None, extra=constants)
+            model = mixture_from_counts(
+                found, smoothing=smoothing, held_out=held_out, discounts=losses or None, extra=constants
+            )
         else:
             model = NgramLM.from_counts(
-                found, smoothing=smoothing, discounts=losses or None, extra=constants, prune=thresholds,
-                prune_entropy=prune_entropy,
+                found, smoothing=smoothing, held_out=held_out, discounts=losses or None, extra=constants,
+                prune=thresholds, prune_entropy=prune_entropy,
             )  # fmt: skip
     report = described(model, found)
     report["seconds"] = round(time.perf_counter() - begun, 3)

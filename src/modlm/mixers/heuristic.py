@@ -14,9 +14,8 @@ import numpy as np
 from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ColumnLayout
 from modlm.errors import ConfigError
-from modlm.families import SMOOTHERS
 from modlm.mixers.mixer import Mixer, State
-from modlm.smoothing.smoother import Smoother
+from modlm.smoothing.smoother import ContextSums, Smoother, fallback_of, smoother_in, smoother_settings
 from modlm.store.folder import Folder, Parts
 
 
@@ -30,7 +29,7 @@ class HeuristicMixer(Mixer):
             raise ConfigError(
                 f"The heuristic mixer needs an n-gram block named {block!r}; there are {', '.join(layout.spans)}."
             )
-        self.smoother = smoother
+        self.smoother, self.vocab_size = smoother, layout.vocab_size
         self.span = layout.spans[block]
         self.orders = self.span.columns.stop - self.span.columns.start
         self.width = (self.span.features.stop - self.span.features.start) // self.orders
@@ -62,17 +61,18 @@ class HeuristicMixer(Mixer):
     def fallback(self, features_BF: Floats) -> Floats:
         """alpha of each order, 1 where its context was not seen."""
         own_BNF = features_BF[:, self.span.features].reshape(len(features_BF), self.orders, self.width)
-        total_BN, followers_BN = np.exp(own_BNF[:, :, 1]), np.exp(own_BNF[:, :, 2])
-        kept_BN = np.exp(own_BNF[:, :, 3]) if self.width > 3 else total_BN
-        fallback_BN = np.clip(self.smoother.fallback(total_BN, followers_BN, kept_BN), 0.0, 1.0)
-        return np.where(own_BNF[:, :, 0] > 0, fallback_BN, 1.0)
+        total_BN, followers_BN = np.rint(np.exp(own_BNF[:, :, 1])), np.rint(np.exp(own_BNF[:, :, 2]))
+        kept_BN = np.where(own_BNF[:, :, 0] > 0, np.exp(own_BNF[:, :, 3]) if self.width > 3 else total_BN, 0.0)
+        orders = np.arange(1, self.orders + 1)
+        contexts = ContextSums(total_BN, followers_BN, kept_BN, orders, self.orders, self.vocab_size)
+        return fallback_of(self.smoother, contexts)
 
     def parts(self) -> Parts:
         """The family whose fallback it uses."""
-        return Parts({"smoothing": self.smoother.name, "block": self.span.name})
+        return Parts({**smoother_settings(self.smoother), "block": self.span.name})
 
     @classmethod
     def from_parts(cls, stored: Folder, layout: ColumnLayout) -> Self:
         """The rule of the family that a folder names."""
-        smoother, block = stored.member(SMOOTHERS, "smoothing")(), str(stored.about.get("block"))
+        smoother, block = smoother_in(stored), str(stored.about.get("block"))
         return stored.checked(lambda: cls(layout, smoother, block=block))

@@ -8,7 +8,7 @@ again and text can be added later.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,16 +19,18 @@ from modlm.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel,
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.counts.counts import Counts
-from modlm.errors import ConfigError, InputError, ModlmError, choose
+from modlm.errors import ConfigError, InputError, ModlmError
 from modlm.mixers import HeuristicMixer
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram.compiled import Compiled, compile_estimates
 from modlm.model.ngram.decomposition import decomposed
 from modlm.model.ngram.pruning import prune_by_count, prune_by_entropy
-from modlm.smoothing import SMOOTHERS, Estimates, estimate
+from modlm.smoothing import SMOOTHERS, Estimates, Smoother, estimate, smoother_of
 from modlm.store.folder import Folder, Parts
+from modlm.text.corpus import Corpus
 from modlm.text.encoding import encode_sentences
+from modlm.text.sources import Text
 from modlm.text.vocabulary import Vocabulary
 
 DEFAULT_SMOOTHING = "modified-kneser-ney"
@@ -41,6 +43,8 @@ class NgramSettings:
     """How counts became a model."""
 
     smoothing: str = DEFAULT_SMOOTHING
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """Those of the smoothing family, learned ones too."""
     discounts: tuple[tuple[float, ...], ...] = ()
     """For each order, what counts of 1, 2, … lose; the last holds for all larger ones."""
     extra: tuple[str, ...] = ("uniform",)
@@ -119,7 +123,8 @@ class NgramLM(LanguageModel):
         text: Any,
         order: int | None = None,
         *,
-        smoothing: str = DEFAULT_SMOOTHING,
+        smoothing: str | Smoother = DEFAULT_SMOOTHING,
+        held_out: Text | None = None,
         vocabulary: Vocabulary | None = None,
         edge: str | None = None,
         max_words: int | None = None,
@@ -139,6 +144,7 @@ class NgramLM(LanguageModel):
         as a list of paths, are added up, and the order and the edge are those of the counts. Bytes that are not UTF-8
         become U+FFFD with `encoding_errors="replace"`. A `memory` limit such as "2GB" counts on disk. `prune` drops
         n-grams with counts up to a threshold for each order, `prune_entropy` those that change perplexity by less.
+        A smoothing family that learns does so from a `held_out` text, or from the counts themselves.
         """
         from modlm.model.ngram_training import check_estimation, counts_of
         from modlm.text.options import TextOptions
@@ -152,8 +158,8 @@ class NgramLM(LanguageModel):
             text, reading, order=order, edge=edge, engine=engine, memory=memory, workers=workers
         )  # fmt: skip
         return cls.from_counts(
-            counts, smoothing=smoothing, discounts=discounts, extra=extra, prune=prune, prune_entropy=prune_entropy,
-            workers=workers,
+            counts, smoothing=smoothing, held_out=held_out, discounts=discounts, extra=extra, prune=prune,
+            prune_entropy=prune_entropy, workers=workers,
         )  # fmt: skip
 
     @classmethod
@@ -161,7 +167,8 @@ class NgramLM(LanguageModel):
         cls,
         counts: Counts,
         *,
-        smoothing: str = DEFAULT_SMOOTHING,
+        smoothing: str | Smoother = DEFAULT_SMOOTHING,
+        held_out: Text | None = None,
         discounts: Sequence[Sequence[float]] | None = None,
         extra: Sequence[str] = ("uniform",),
         prune: Sequence[int] = (),
@@ -174,10 +181,11 @@ class NgramLM(LanguageModel):
             raise ConfigError(
                 f"extra columns must be 'uniform', or 'uniform' and 'unknown', but are {', '.join(extra)}."
             )
-        smoother = choose(SMOOTHERS, smoothing, what="smoothing")()
-        estimates = estimate(smoother, counts, discounts=discounts)
+        own = ids_of(held_out, counts.vocabulary)
+        estimates = estimate(smoother_of(smoothing), counts, discounts=discounts, held_out=own)
         settings = NgramSettings(
-            smoothing=smoothing,
+            smoothing=estimates.smoother.name,
+            parameters=estimates.smoother.parameters(),
             discounts=tuple(tuple(table[1:].tolist()) for table in estimates.discounts),
             extra=tuple(extra),
             prune=tuple(prune),
@@ -207,7 +215,7 @@ class NgramLM(LanguageModel):
                 "This model has only its compiled form (it was pruned, or read from an ARPA file), so its columns "
                 "cannot be shown. Train it without pruning to keep its counts."
             )
-        smoother = choose(SMOOTHERS, self.settings.smoothing, what="smoothing")()
+        smoother = SMOOTHERS[self.settings.smoothing](**self.settings.parameters)
         used = self.counts.continuation() if smoother.continuation else self.counts
         tables = tuple(np.array([0.0, *row]) for row in self.settings.discounts)
         return heuristic_mixture(Estimates(smoother, used, tables), extra=self.settings.extra)
@@ -319,6 +327,11 @@ class NgramLM(LanguageModel):
             return load, (self.folder,)
         again = partial(NgramLM, counts=self.counts, settings=self.settings, notes=self.notes)
         return again, (self.vocabulary, self.compiled)
+
+
+def ids_of(text: Text | None, vocabulary: Vocabulary) -> Ids | None:
+    """A text as ids, if there is one."""
+    return None if text is None else np.asarray(Corpus.from_text(text, vocabulary).ids)
 
 
 def heuristic_mixture(estimates: Estimates, *, extra: Sequence[str] = ("uniform",)) -> Mixture:

@@ -6,6 +6,7 @@ One file for each family; `modlm.families` names them all.
 from __future__ import annotations
 
 from modlm.families import SMOOTHERS
-from modlm.smoothing.smoother import Estimates, OrderSums, Smoother, estimate
+from modlm.smoothing.estimates import Estimates, estimate
+from modlm.smoothing.smoother import ContextSums, HeldOutWords, Smoother, smoother_of
 
-__all__ = ["SMOOTHERS", "Estimates", "OrderSums", "Smoother", "estimate"]
+__all__ = ["SMOOTHERS", "ContextSums", "Estimates", "HeldOutWords", "Smoother", "estimate", "smoother_of"]

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from modlm.arrays import Floats, Ints
 from modlm.smoothing.discounts import one_discount
+from modlm.smoothing.smoother import ContextSums, Smoother
 
 
 @dataclass(frozen=True)
-class Absolute:
+class Absolute(Smoother):
     """P_ND of frequencies with one discount for each order (Ney et al. 1994)."""
 
     name: ClassVar[str] = "absolute"
-    continuation: ClassVar[bool] = False
     discounting: ClassVar[bool] = True
     largest: ClassVar[int] = 2
 
@@ -22,6 +22,6 @@ class Absolute:
         """d = n1 / (n1 + 2 n2)."""
         return one_discount(counts_of_counts)
 
-    def fallback(self, total: Floats, followers: Floats, kept: Floats) -> Floats:
+    def fallback(self, contexts: ContextSums) -> Floats:
         """beta = 1 - kept / total: the mass that discounting took (Eq. 4)."""
-        return 1.0 - kept / total
+        return 1.0 - contexts.kept / contexts.total

@@ -10,6 +10,7 @@ import numpy as np
 from modlm.arrays import Floats, Ints
 from modlm.smoothing.absolute import Absolute
 from modlm.smoothing.discounts import KATZ, katz_discounts
+from modlm.smoothing.smoother import ContextSums
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,10 @@ class GoodTuring(Absolute):
         """r - r* for counts up to five."""
         return katz_discounts(counts_of_counts)
 
-    def fallback(self, total: Floats, followers: Floats, kept: Floats) -> Floats:
+    def fallback(self, contexts: ContextSums) -> Floats:
         """1 - kept / total; a context whose counts are all too large to be discounted falls through once in total + 1.
 
         Without that, whatever did not follow such a context would be impossible. SRILM adds the same one to the total.
         """
-        taken = total - kept
+        total, taken = contexts.total, contexts.total - contexts.kept
         return np.where(taken > 1e-9 * total, taken / total, 1.0 / (total + 1.0))

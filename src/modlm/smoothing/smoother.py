@@ -1,4 +1,4 @@
-"""What a smoothing family is, and what it makes of counts.
+"""What a smoothing family is.
 
 A family says three things: which counts it reads (frequencies, or Kneser-Ney's continuation counts), what it takes from
 a count of r (its discounts, one table per order), and how much of a context's weight falls through to the next shorter
@@ -8,52 +8,38 @@ context (alpha in the paper's Eq. 3, beta in Eq. 4). Everything else is common t
     mixture    P(w | c)   = (1 - fallback(c)) P_n(w | c) + fallback(c) P(w | shorter c)
 
 The column of a context that was never seen, or that discounting left without mass, is uniform, and its fallback is 1.
+A family is a frozen dataclass whose fields are its parameters; what it learns from held-out words it keeps in them.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+import abc
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from modlm.arrays import Floats, Ints
-from modlm.counts.counts import Counts
 from modlm.errors import ConfigError
-
-log = logging.getLogger("modlm")
-
-
-class Smoother(Protocol):
-    """A smoothing family; its members are in the table `SMOOTHERS`."""
-
-    name: ClassVar[str]
-    continuation: ClassVar[bool]
-    """Whether lower orders are estimated from continuation counts."""
-    discounting: ClassVar[bool]
-    """Whether counts lose mass, so that `kept` tells the net more than `total` (a fourth feature)."""
-    largest: ClassVar[int]
-    """The largest r for which the number of n-grams with count r is needed."""
-
-    def discounts(self, counts_of_counts: Ints) -> tuple[Floats, str]:
-        """What counts 0, 1, 2, … lose (the last entry holds for all larger ones), and a note if a rule stepped in."""
-        ...
-
-    def fallback(self, total: Floats, followers: Floats, kept: Floats) -> Floats:
-        """The weight that falls through, for contexts that were seen (total > 0 and kept > 0)."""
-        ...
+from modlm.families import SMOOTHERS
+from modlm.store.folder import Folder
 
 
 @dataclass(frozen=True, slots=True)
-class OrderSums:
-    """One entry for each context of an order."""
+class ContextSums:
+    """What a family reads of contexts; arrays have an entry for each."""
 
     total: Floats
     followers: Floats
     kept: Floats
-    fallback: Floats
+    """What is left of the total after discounting; 0 where the context has no column of its own."""
+    order: int | Ints
+    """n of P_n: the context has n - 1 words. A number, or an array that goes with the others."""
+    highest: int
+    """N."""
+    vocab_size: int
+    """J."""
 
     @property
     def seen(self) -> np.ndarray:
@@ -61,85 +47,92 @@ class OrderSums:
         return self.kept > 0
 
 
-@dataclass(frozen=True, eq=False)
-class Estimates:
-    """Counts smoothed by a family: all that columns, heuristic weights and the compiled form need."""
+@dataclass(frozen=True, slots=True)
+class HeldOutWords:
+    """What families learn from: words that were not counted, one a row, after contexts of all orders."""
 
-    smoother: Smoother
-    counts: Counts
-    """The counts that the family reads: continuation counts for Kneser-Ney."""
-    discounts: tuple[Floats, ...]
-    """For each order, what counts 0, 1, 2, … lose."""
-    notes: tuple[str, ...] = ()
-    _sums: dict[int, OrderSums] = field(default_factory=dict, repr=False)
-
-    def sums(self, order: int) -> OrderSums:
-        """Sums over the followers of every context of an order; computed once."""
-        if order not in self._sums:
-            layer = self.counts.layer(order)
-            self._sums[order] = self.sums_of(order, layer.low, layer.high)
-        return self._sums[order]
-
-    def sums_of(self, order: int, low: int, high: int) -> OrderSums:
-        """The same for the contexts low..high-1 alone."""
-        from modlm.counts.trie_kernels import context_sums
-
-        total, followers, kept = np.empty((3, high - low))
-        context_sums(
-            self.counts.trie.first,
-            self.counts.frequencies,
-            self.discounts[order - 1],
-            low,
-            high,
-            total,
-            followers,
-            kept,
-        )
-        return OrderSums(total, followers, kept, self.fallback(total, followers, kept))
-
-    def fallback(self, total: Floats, followers: Floats, kept: Floats) -> Floats:
-        """The family's fallback, and 1 where the context was never seen or has no mass left."""
-        seen = kept > 0
-        one = np.ones_like(total)
-        safe = self.smoother.fallback(
-            np.where(seen, total, one), np.where(seen, followers, one), np.where(seen, kept, one)
-        )
-        return np.where(seen, np.clip(safe, 0.0, 1.0), one)
+    probs_TN: Floats
+    """P_n of the word, for each order."""
+    contexts: ContextSums
+    """Of each order, (T, N)."""
+    times_T: Floats
+    """How often each row occurs."""
 
 
-def estimate(smoother: Smoother, counts: Counts, *, discounts: Sequence[Sequence[float]] | None = None) -> Estimates:
-    """Smooth raw counts; `discounts` (what counts 1, 2, … lose, per order or once for all) replaces the estimates."""
-    used = counts.continuation() if smoother.continuation else counts
-    if discounts is not None:
-        if not smoother.discounting:
-            raise ConfigError(f"{smoother.name} takes nothing from counts, so discounts cannot be given for it.")
-        return Estimates(smoother, used, given_discounts(discounts, counts.order))
-    tables, notes = [], []
-    for order in range(1, counts.order + 1):
-        table, note = smoother.discounts(used.counts_of_counts(order, smoother.largest))
-        tables.append(table)
-        if note:
-            notes.append(f"order {order}: {note}")
-    for note in notes:
-        log.warning("%s, %s", smoother.name, note)
-    return Estimates(smoother, used, tuple(tables), tuple(notes))
+class Smoother(abc.ABC):
+    """A smoothing family: a frozen dataclass, its fields are its parameters; `SMOOTHERS` names the members."""
+
+    name: ClassVar[str]
+    continuation: ClassVar[bool] = False
+    """Whether lower orders are estimated from continuation counts."""
+    discounting: ClassVar[bool] = False
+    """Whether counts lose mass, so that `kept` tells the net more than `total` (a fourth feature)."""
+    largest: ClassVar[int] = 1
+    """The largest r for which the number of n-grams with count r is needed."""
+    learns: ClassVar[bool] = False
+    """Whether it learns from held-out words."""
+
+    def discounts(self, counts_of_counts: Ints) -> tuple[Floats, str]:
+        """What counts 0, 1, 2, … lose (the last entry holds for all larger ones), and a note if a rule stepped in."""
+        return np.zeros(2), ""
+
+    @abc.abstractmethod
+    def fallback(self, contexts: ContextSums) -> Floats:
+        """The weight that falls through, for contexts that were seen (total > 0 and kept > 0)."""
+
+    def learned(self, words: HeldOutWords) -> Self:
+        """The same family with what it learns from words that were not counted."""
+        return self
+
+    def parameters(self) -> dict[str, Any]:
+        """Its fields by name, as a folder keeps them."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
 
 
-def given_discounts(discounts: Sequence[Sequence[float]], order: int) -> tuple[Floats, ...]:
-    """Discounts from the user, checked: one list for all orders, or one for each."""
-    if any(np.ndim(row) != 1 for row in discounts):
-        raise ConfigError(f"discounts must hold for each order a list such as [0.5, 1.0, 1.5], but are {discounts!r}.")
-    if len(discounts) not in (1, order):
-        raise ConfigError(
-            f"discounts must be one list, or one for each of the {order} orders, but has {len(discounts)}."
-        )
-    for row in discounts:
-        for r, value in enumerate(row, start=1):
-            if not 0 <= value < r:
-                raise ConfigError(
-                    f"The discount of a count of {r} must be at least 0 and less than {r}, but is {value}."
-                )
-        if not row:
-            raise ConfigError("discounts must not be empty; give for example 0.5,1.0,1.5.")
-    rows = list(discounts) * (order if len(discounts) == 1 else 1)
-    return tuple(np.array([0.0, *row]) for row in rows)
+def fallback_of(smoother: Smoother, contexts: ContextSums) -> Floats:
+    """A family's fallback between 0 and 1, and 1 where the context was never seen or has no mass left."""
+    seen = contexts.seen
+    own = replace(
+        contexts,
+        total=np.where(seen, contexts.total, 1.0),
+        followers=np.where(seen, contexts.followers, 1.0),
+        kept=np.where(seen, contexts.kept, 1.0),
+    )
+    return np.where(seen, np.clip(smoother.fallback(own), 0.0, 1.0), 1.0)
+
+
+def smoother_of(given: str | Smoother) -> Smoother:
+    """A family by its name, with parameters behind a colon if it has any: `additive:delta=0.1`."""
+    if isinstance(given, Smoother):
+        return given
+    name, _, rest = given.partition(":")
+    kind = SMOOTHERS.choose(name)
+    known = {own.name: own.type for own in fields(kind)}
+    parameters: dict[str, Any] = {}
+    for pair in filter(None, rest.split(",")):
+        key, _, value = pair.partition("=")
+        if key.strip() not in known:
+            takes = f"takes {', '.join(known)}" if known else "has no parameters"
+            raise ConfigError(f"{name} {takes}, but is given {pair.strip()!r}. Write for example additive:delta=0.1.")
+        try:
+            parameters[key.strip()] = json.loads(value)
+        except ValueError:
+            parameters[key.strip()] = value
+    try:
+        return kind(**parameters)  # type: ignore[no-any-return]
+    except TypeError as error:
+        raise ConfigError(f"smoothing is {given!r}: {error}.") from error
+
+
+def smoother_in(stored: Folder) -> Smoother:
+    """The family that a folder names, with the parameters that it keeps."""
+    kind, parameters = stored.member(SMOOTHERS, "smoothing"), stored.about.get("parameters", {})
+    if not isinstance(parameters, dict):
+        raise stored.damaged("parameters must be a table")
+    return stored.checked(lambda: kind(**parameters), (ConfigError, TypeError, ValueError))  # type: ignore[no-any-return]
+
+
+def smoother_settings(smoother: Smoother) -> dict[str, Any]:
+    """What a folder keeps of a family."""
+    parameters = smoother.parameters()
+    return {"smoothing": smoother.name, **({"parameters": parameters} if parameters else {})}

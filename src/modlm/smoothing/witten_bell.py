@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from modlm.arrays import Floats
-from modlm.smoothing.maximum_likelihood import MaximumLikelihood
+from modlm.smoothing.smoother import ContextSums, Smoother
 
 
 @dataclass(frozen=True)
-class WittenBell(MaximumLikelihood):
+class WittenBell(Smoother):
     """P_ML with alpha = u / (c + u), the paper's heuristic for maximum-likelihood columns."""
 
     name: ClassVar[str] = "witten-bell"
 
-    def fallback(self, total: Floats, followers: Floats, kept: Floats) -> Floats:
+    def fallback(self, contexts: ContextSums) -> Floats:
         """alpha = u / (c + u)."""
-        return followers / (total + followers)
+        return contexts.followers / (contexts.total + contexts.followers)

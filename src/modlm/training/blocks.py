@@ -21,7 +21,7 @@ from modlm.counts.imported import import_counts
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, InputError, VocabularyError
 from modlm.families import BLOCKS
-from modlm.smoothing import SMOOTHERS, estimate
+from modlm.smoothing import estimate, smoother_of
 from modlm.store.manifest import is_folder
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
@@ -108,7 +108,7 @@ def _configured(name: str, config: ColumnsConfig, vocabulary: Vocabulary) -> Blo
 
 
 def _smoothed(config: ColumnsConfig, counts: Counts) -> NgramBlock:
-    return NgramBlock(estimate(SMOOTHERS[config.smoothing](), counts))
+    return NgramBlock(estimate(smoother_of(config.smoothing), counts))
 
 
 def _count(config: ColumnsConfig, corpus: Corpus) -> Counts:

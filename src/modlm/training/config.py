@@ -10,7 +10,7 @@ from modlm.counts.skip import check_positions
 from modlm.errors import ConfigError
 from modlm.families import BLOCKS
 from modlm.nets.config import BlockDropoutConfig, NetConfig, one_of
-from modlm.smoothing import SMOOTHERS
+from modlm.smoothing import smoother_of
 
 KINDS = ("neural", "interpolated", "hybrid")
 OPTIMISERS = ("adam", "adamw", "sgd")
@@ -49,7 +49,10 @@ class ColumnsConfig:
             BLOCKS.choose(self.block)
         elif self.settings:
             raise ConfigError("columns.settings are for a block of another kind; name it with columns.block.")
-        one_of("columns.smoothing", self.smoothing, tuple(SMOOTHERS))
+        try:
+            smoother_of(self.smoothing)
+        except ConfigError as error:
+            raise ConfigError(f"columns.smoothing: {error}") from None
         one_of("columns.edge", self.edge, tuple(EDGES))
         if sum(map(bool, (self.text, self.counts, self.model, self.block))) > 1:
             raise ConfigError("columns takes one of text, counts, model and block; give each its own block.")

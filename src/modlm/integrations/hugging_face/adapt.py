@@ -23,7 +23,7 @@ from modlm.blocks.block import Block, ColumnLayout
 from modlm.blocks.held_out import HeldOutColumns
 from modlm.counts import count_text
 from modlm.counts.counts import Counts
-from modlm.errors import ConfigError, InputError, choose
+from modlm.errors import ConfigError, InputError
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
 from modlm.integrations.hugging_face.mixer_training import (
@@ -40,7 +40,7 @@ from modlm.model.mixture import Mixture
 from modlm.model.scored_text import ScoredText
 from modlm.nets.config import one_of
 from modlm.nets.net_mixer import NetMixer
-from modlm.smoothing import SMOOTHERS, Estimates, estimate
+from modlm.smoothing import Estimates, estimate, smoother_of
 from modlm.text.corpus import Corpus
 
 MIXERS = ("learned", "static")
@@ -72,7 +72,7 @@ class AdaptConfig:
 
     def __post_init__(self) -> None:
         one_of("mixer", self.mixer, MIXERS)
-        choose(SMOOTHERS, self.smoothing, what="smoothing")
+        smoother_of(self.smoothing)
         if self.tune_lines < 0:
             raise ConfigError(f"tune_lines must not be negative, but is {self.tune_lines}.")
 
@@ -188,7 +188,7 @@ def prepare(config: AdaptConfig) -> Workshop:
     begun = time.perf_counter()
     train = Corpus.from_text(list(config.text), lm.vocabulary)
     counts = count_text(train, order=config.order)
-    estimates = estimate(SMOOTHERS[config.smoothing](), counts)
+    estimates = estimate(smoother_of(config.smoothing), counts)
     costs["seconds_counting"] = time.perf_counter() - begun
     costs["counted_tokens"] = float(train.words + train.sentences)
     costs["counts_bytes"] = float(sum(array.nbytes for array in estimates.counts.arrays().values()))

@@ -22,7 +22,7 @@ from modlm.counts.trie import ROOT, Trie
 from modlm.errors import ConfigError
 from modlm.model.ngram import without_numba
 from modlm.model.ngram.index import Index
-from modlm.smoothing.smoother import Estimates
+from modlm.smoothing.estimates import Estimates
 
 Records = NDArray[np.void]
 
@@ -259,7 +259,7 @@ def compile_estimates(
         for begin in range(low, high, CHUNK):
             end = min(high, begin + CHUNK)
             sums = estimates.sums_of(order, begin, end)
-            kept, fallback = sums.kept, sums.fallback
+            kept, fallback = sums.kept, estimates.fallback(sums)
             if thresholds[order - 1]:
                 total, followers, left = np.empty((3, len(kept)))
                 context_sums(trie.first, frequencies, table, begin, end, total, followers, left)

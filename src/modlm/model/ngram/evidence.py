@@ -16,7 +16,7 @@ from modlm.blocks.block import NOTHING, flattened
 from modlm.counts.counts import Counts
 from modlm.counts.skip import SkipCounts
 from modlm.model.ngram.compiled import Compiled
-from modlm.smoothing.smoother import Estimates
+from modlm.smoothing.estimates import Estimates
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def counted_evidence(estimates: Estimates, window_C: Ids, word: int, *, raw: Cou
             found.append(Evidence(order, words, False, 0.0, 0, 0.0, 1.0, 0, counted, occurrences))
             continue
         sums = estimates.sums_of(order, context, context + 1)
-        total, kept, fallback = float(sums.total[0]), float(sums.kept[0]), float(sums.fallback[0])
+        total, kept, fallback = float(sums.total[0]), float(sums.kept[0]), float(estimates.fallback(sums)[0])
         count, followers = int(counts.frequencies[node]) if node else 0, int(sums.followers[0])
         found.append(Evidence(order, words, kept > 0, total, followers, kept, fallback, count, counted, occurrences))
     return found

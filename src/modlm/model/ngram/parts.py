@@ -12,9 +12,9 @@ import numpy as np
 from modlm.blocks import CONSTANT_BLOCKS
 from modlm.blocks.ngram import stored_discounts
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts
-from modlm.families import SMOOTHERS
 from modlm.model.ngram.compiled import Compiled, leaf_type, node_type
 from modlm.model.ngram_lm import NgramLM, NgramSettings
+from modlm.smoothing.smoother import smoother_in
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
@@ -82,12 +82,13 @@ def _compiled(stored: Folder, vocabulary: Vocabulary) -> Compiled:
 
 
 def _settings(stored: Folder, order: int) -> NgramSettings:
-    stored.member(SMOOTHERS, "smoothing")
+    smoother = smoother_in(stored)
     extra = tuple(stored.list_of("extra", str))
     if set(extra) - set(CONSTANT_BLOCKS) or len(set(extra)) < len(extra) or "uniform" not in extra:
         raise stored.damaged(f"extra must be a list of {', '.join(CONSTANT_BLOCKS)}, with uniform in it")
     return NgramSettings(
-        smoothing=stored.about["smoothing"],
+        smoothing=smoother.name,
+        parameters=smoother.parameters(),
         discounts=tuple(tuple(table[1:].tolist()) for table in stored_discounts(stored, order)),
         extra=extra,
         prune=stored.wholes("prune"),
