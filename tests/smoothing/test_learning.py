@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import modlm
-from modlm.counts.counting import count_text
 from modlm.errors import ConfigError
 from modlm.families import SMOOTHERS, Member
 from modlm.model.ngram_lm import NgramLM
@@ -122,8 +121,15 @@ def test_what_was_learned_is_kept(tmp_path: Path) -> None:
     assert again.as_mixture().next_distribution("a") == pytest.approx(mixture.next_distribution("a"))
 
 
-def test_skip_ngrams_and_continuation_counts_need_a_held_out_text() -> None:
-    counts = count_text(TEXT, positions=(3, 1))
-    with pytest.raises(ConfigError, match="Give it a held-out text"):
-        estimate(Keeps(), counts)
-    estimate(Keeps(), counts, held_out=flat_ids(counts, ["a b"]))
+@dataclass(frozen=True)
+class Continuing(Keeps):
+    """The same over continuation counts."""
+
+    continuation: ClassVar[bool] = True
+
+
+def test_continuation_counts_need_a_held_out_text() -> None:
+    counts = counts_of(TEXT)
+    with pytest.raises(ConfigError, match="held-out text to learn from"):
+        estimate(Continuing(), counts)
+    estimate(Continuing(), counts, held_out=flat_ids(counts, ["a b"]))

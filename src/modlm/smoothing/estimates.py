@@ -14,7 +14,7 @@ import numpy as np
 
 from modlm.arrays import Floats, Ids, Ints
 from modlm.counts.counts import Counts
-from modlm.counts.trie import ROOT, Trie
+from modlm.counts.trie import ROOT
 from modlm.errors import ConfigError
 from modlm.smoothing.smoother import ContextSums, HeldOutWords, Smoother, fallback_of
 
@@ -121,9 +121,10 @@ def words_of(estimates: Estimates, ids: Ids) -> HeldOutWords:
 def words_left_out(estimates: Estimates) -> HeldOutWords:
     """Every counted word, left out of the counts itself."""
     counts, trie = estimates.counts, estimates.counts.trie
-    if estimates.smoother.continuation or type(trie) is not Trie:
+    if estimates.smoother.continuation:
         raise ConfigError(
-            f"{estimates.smoother.name} cannot learn from these counts by leaving words out. Give it a held-out text."
+            f"{estimates.smoother.name} reads continuation counts, from which words cannot be left out. Give it a "
+            f"held-out text to learn from."
         )
     longest = [counts.trie.nodes(counts.order)]  # of each position: with one `<s>`, what begins with it may be shorter
     longest += counts.starting_with_start()[1:-1] if counts.edge == "once" else []
@@ -135,7 +136,7 @@ def words_left_out(estimates: Estimates) -> HeldOutWords:
     for n in range(counts.order, 0, -1):
         here = (nodes_T >= trie.levels[n]) & (nodes_T < trie.levels[n + 1])
         nodes, sums = nodes_T[here], estimates.sums(n)
-        parents = np.searchsorted(trie.first, nodes, side="right") - 1 - trie.levels[n - 1]
+        parents = np.searchsorted(trie.first, nodes, side="right") - 1 - counts.layer(n).low
         times = counts.frequencies[nodes].astype(np.float64)
         frequencies_TN[here, n - 1] = times - 1
         sums_T3N[here, 0, n - 1] = sums.total[parents] - 1

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import abc
 import json
+import re
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -109,7 +110,7 @@ def smoother_of(given: str | Smoother) -> Smoother:
     kind = SMOOTHERS.choose(name)
     known = {own.name: own.type for own in fields(kind)}
     parameters: dict[str, Any] = {}
-    for pair in filter(None, rest.split(",")):
+    for pair in filter(None, re.split(r",(?![^\[]*\])", rest)):
         key, _, value = pair.partition("=")
         if key.strip() not in known:
             takes = f"takes {', '.join(known)}" if known else "has no parameters"
