@@ -110,7 +110,7 @@ def smoother_of(given: str | Smoother) -> Smoother:
     kind = SMOOTHERS.choose(name)
     known = {own.name: own.type for own in fields(kind)}
     parameters: dict[str, Any] = {}
-    for pair in filter(None, re.split(r",(?![^\[]*\])", rest)):
+    for pair in filter(None, re.split(r",(?=\s*\w+=)", rest)):
         key, _, value = pair.partition("=")
         if key.strip() not in known:
             takes = f"takes {', '.join(known)}" if known else "has no parameters"
