@@ -14,6 +14,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 
 START, END, UNKNOWN = "<s>", "</s>", "<unk>"
 
@@ -21,10 +22,10 @@ Gram = tuple[str, ...]
 Context = tuple[str, ...] | None  # None: the window is too short to hold a context of this order, so it is unseen
 Column = dict[str, Fraction]
 
-RAW = ("maximum-likelihood", "witten-bell", "good-turing", "absolute", "modified-absolute")
+RAW = ("maximum-likelihood", "witten-bell", "jelinek-mercer", "good-turing", "absolute", "modified-absolute")
 CONTINUATION = ("kneser-ney", "modified-kneser-ney")
 FAMILIES = RAW + CONTINUATION
-UNDISCOUNTED = ("maximum-likelihood", "witten-bell")
+UNDISCOUNTED = ("maximum-likelihood", "witten-bell", "jelinek-mercer")
 
 HALF = Fraction(1, 2)
 DEFAULT_DISCOUNTS = (HALF, Fraction(1), Fraction(3, 2))  # for counts of 1, 2, and 3 or more
@@ -70,6 +71,11 @@ def estimate_discounts(smoothing: str, n: Mapping[int, int]) -> tuple[Fraction, 
             d = r - (r + 1) * Fraction(n1, n1 + 2 * n2) * Fraction(n.get(r + 1, 0), n[r])
             discounts[r - 1] = d if 0 <= d < r else DEFAULT_DISCOUNTS[r - 1]
     return tuple(discounts)
+
+
+def bucket(total: int, followers: int) -> int:
+    """Jelinek-Mercer's: by the mean count of the followers."""
+    return sum(total > bound * followers for bound in (1, 1.25, 1.5, 2, 3, 5, 10, 25))
 
 
 class Oracle:
@@ -215,16 +221,56 @@ class Oracle:
         """alpha: the share that discounting and pruning took, 1 - kept/c; 1 when unseen.
 
         Witten-Bell adds u to the denominator: 1 - c/(c+u) = u/(c+u). Maximum likelihood gives 0 for seen contexts.
+        Jelinek-Mercer's are learned.
         Good-Turing adds 1 where no follower is discounted, all their counts being too large: 1 - c/(c+1) = 1/(c+1).
         """
         if self.kept(n, context) == 0:
             return Fraction(1)
         added = 0
+        if self.smoothing == "jelinek-mercer":
+            return Fraction(self.alphas[n, bucket(self.total(n, context), self.followers(n, context))])
         if self.smoothing == "witten-bell":
             added = self.followers(n, context)
         elif self.smoothing == "good-turing":
             added = int(all(self.discount(n, count) == 0 for count in self.after[n][context].values()))
         return 1 - self.kept(n, context) / (self.total(n, context) + added)
+
+    @cached_property
+    def alphas(self) -> dict[tuple[int, int], float]:
+        """Jelinek-Mercer's, for each order and bucket: 40 passes of EM over all words, each left out when looked at."""
+        alphas: dict[tuple[int, int], float] = defaultdict(lambda: 0.5)
+        rows = [self.left_out(window, word) for window, word in self.predictions(self.sentences)]
+        for _ in range(40):
+            asked, fell = defaultdict(float), defaultdict(float)
+            for row in rows:
+                steps = [(p, alphas[place] if place else 1.0) for p, place in row]
+                below = [1 / len(self.vocabulary)]
+                for p, alpha in steps:
+                    below.append((1 - alpha) * p + alpha * below[-1])
+                left = 1.0
+                for n in range(self.order - 1, -1, -1):
+                    (p, place), alpha = row[n], steps[n][1]
+                    falls = alpha * below[n] / ((1 - alpha) * p + alpha * below[n])
+                    if place:
+                        asked[place] += left
+                        fell[place] += left * falls
+                    left *= falls
+            alphas.update(
+                {place: min(max(fell[place] / asked[place], 1e-4), 1 - 1e-4) for place in asked if asked[place] > 0}
+            )
+        return alphas
+
+    def left_out(self, window: Gram, word: str) -> list[tuple[float, tuple[int, int] | None]]:
+        """For each order P_ML of an occurrence without itself, and its order and bucket; None where that is unseen."""
+        row: list[tuple[float, tuple[int, int] | None]] = []
+        for n in self.orders:
+            context = self.context(n, window)
+            count, total = (
+                (self.after[n][context][word] - 1, self.total(n, context) - 1) if context is not None else (0, 0)
+            )
+            followers = self.followers(n, context) - (count == 0)
+            row.append((count / total, (n, bucket(total, followers))) if total else (1 / len(self.vocabulary), None))
+        return row
 
     def column(self, n: int, context: Context, word: str) -> Fraction:
         """P_n(word | context): discounted count over kept; 1/J when the context was never seen or has nothing left."""

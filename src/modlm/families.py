@@ -101,6 +101,7 @@ SMOOTHERS = Family(
     {
         "maximum-likelihood": "smoothing.maximum_likelihood:MaximumLikelihood",
         "witten-bell": "smoothing.witten_bell:WittenBell",
+        "jelinek-mercer": "smoothing.jelinek_mercer:JelinekMercer",
         "good-turing": "smoothing.good_turing:GoodTuring",
         "absolute": "smoothing.absolute:Absolute",
         "modified-absolute": "smoothing.modified_absolute:ModifiedAbsolute",
