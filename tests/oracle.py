@@ -22,10 +22,18 @@ Gram = tuple[str, ...]
 Context = tuple[str, ...] | None  # None: the window is too short to hold a context of this order, so it is unseen
 Column = dict[str, Fraction]
 
-RAW = ("maximum-likelihood", "witten-bell", "jelinek-mercer", "good-turing", "absolute", "modified-absolute")
+RAW = (
+    "maximum-likelihood",
+    "additive",
+    "witten-bell",
+    "jelinek-mercer",
+    "good-turing",
+    "absolute",
+    "modified-absolute",
+)
 CONTINUATION = ("kneser-ney", "modified-kneser-ney")
 FAMILIES = RAW + CONTINUATION
-UNDISCOUNTED = ("maximum-likelihood", "witten-bell", "jelinek-mercer")
+UNDISCOUNTED = ("maximum-likelihood", "additive", "witten-bell", "jelinek-mercer")
 
 HALF = Fraction(1, 2)
 DEFAULT_DISCOUNTS = (HALF, Fraction(1), Fraction(3, 2))  # for counts of 1, 2, and 3 or more
@@ -221,7 +229,7 @@ class Oracle:
         """alpha: the share that discounting and pruning took, 1 - kept/c; 1 when unseen.
 
         Witten-Bell adds u to the denominator: 1 - c/(c+u) = u/(c+u). Maximum likelihood gives 0 for seen contexts.
-        Jelinek-Mercer's are learned.
+        Additive smoothing adds J to it. Jelinek-Mercer's are learned.
         Good-Turing adds 1 where no follower is discounted, all their counts being too large: 1 - c/(c+1) = 1/(c+1).
         """
         if self.kept(n, context) == 0:
@@ -229,7 +237,9 @@ class Oracle:
         added = 0
         if self.smoothing == "jelinek-mercer":
             return Fraction(self.alphas[n, bucket(self.total(n, context), self.followers(n, context))])
-        if self.smoothing == "witten-bell":
+        if self.smoothing == "additive":
+            added = len(self.vocabulary)
+        elif self.smoothing == "witten-bell":
             added = self.followers(n, context)
         elif self.smoothing == "good-turing":
             added = int(all(self.discount(n, count) == 0 for count in self.after[n][context].values()))

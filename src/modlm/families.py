@@ -100,6 +100,7 @@ SMOOTHERS = Family(
     "smoothing family",
     {
         "maximum-likelihood": "smoothing.maximum_likelihood:MaximumLikelihood",
+        "additive": "smoothing.additive:Additive",
         "witten-bell": "smoothing.witten_bell:WittenBell",
         "jelinek-mercer": "smoothing.jelinek_mercer:JelinekMercer",
         "good-turing": "smoothing.good_turing:GoodTuring",
