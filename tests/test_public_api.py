@@ -14,8 +14,8 @@ import modlm
 
 PUBLIC = [
     "Corpus", "Counts", "Delta", "FeedForward", "FunctionBlock", "Gru", "LanguageModel", "Lstm", "Mixture", "Model",
-    "ModlmError", "Ngram", "NgramLM", "Rnn", "Sampling", "Uniform", "Unknown", "Vocabulary", "__version__", "load",
-    "register", "save", "train",
+    "ModlmError", "Ngram", "NgramLM", "Rnn", "Sampling", "Transformer", "Uniform", "Unknown", "Vocabulary",
+    "__version__", "load", "register", "save", "train",
 ]  # fmt: skip
 SLOW = ["matplotlib", "numba", "rich", "torch", "typer"]
 

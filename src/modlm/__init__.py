@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from modlm.training.from_python import Model as Model
     from modlm.training.from_python import Ngram as Ngram
     from modlm.training.from_python import Rnn as Rnn
+    from modlm.training.from_python import Transformer as Transformer
     from modlm.training.from_python import Uniform as Uniform
     from modlm.training.from_python import Unknown as Unknown
     from modlm.training.from_python import train as train
@@ -57,6 +58,7 @@ _HOMES = {
     "NgramLM": "modlm.model.ngram_lm",
     "Rnn": "modlm.training.from_python",
     "Sampling": "modlm.model.sampling",
+    "Transformer": "modlm.training.from_python",
     "Uniform": "modlm.training.from_python",
     "Unknown": "modlm.training.from_python",
     "Vocabulary": "modlm.text.vocabulary",

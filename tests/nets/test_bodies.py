@@ -10,12 +10,13 @@ from modlm.families import BODIES
 from modlm.nets.bodies import Body
 from modlm.nets.dropout import Dropout
 
+WRITTEN_OUT = ("feedforward", "rnn", "gru", "lstm")
 STEPS, SENTENCES, SIZE, HIDDEN = 7, 3, 5, 4
 
 
 def body_of(name: str, *, layers: int = 1) -> Body:
     body = BODIES[name](SIZE, HIDDEN, layers, torch.Generator().manual_seed(3)).double()
-    for bias in body.biases:
+    for bias in (parameter for parameter in body.parameters() if parameter.ndim == 1):
         bias.data += torch.linspace(-0.5, 0.5, len(bias)).double()
     return body
 
@@ -47,7 +48,7 @@ def written_out(name: str, body: Body, inputs_TBI: Tensor) -> Tensor:
     return torch.stack(outputs)
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", WRITTEN_OUT)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])  # torch has kernels of its own for each
 def test_a_layer_is_its_recurrence_and_so_are_its_gradients(name: str, dtype: torch.dtype) -> None:
     body, inputs_TBI = body_of(name).to(dtype), inputs_of().to(dtype).requires_grad_()

@@ -172,7 +172,7 @@ def test_parameters_come_from_the_seed_alone() -> None:
     assert not torch.equal(first.output.weight_KH, other.output.weight_KH)
 
 
-@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("body", ["feedforward", "rnn", "gru", "lstm"])
 def test_parameters_begin_within_glorots_range_and_output_biases_at_zero(body: str) -> None:
     net = MixerNet(NetConfig(body=body, hidden=50), vocab_size=100, features=8, dense=3, delta=True)
     largest = net.body.input_weights[0].abs().max().item()

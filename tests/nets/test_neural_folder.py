@@ -122,7 +122,7 @@ def about(folder: Path, **changes: Any) -> None:
         ({"mixer__net__hidden": 10**9}, "too small"),
         ({"mixer__net__layers": 10**12}, "too small"),
         ({"mixer__net__words": 10**6}, "too small"),
-        ({"mixer__net__body": "transformer"}, "transformer"),
+        ({"mixer__net__body": "abacus"}, "abacus"),
         ({"mixer__net__hidden": "6"}, "net.hidden is '6'"),
         ({"mixer__net__hidden": True}, "net.hidden is 'True'"),
         ({"mixer__net__odd": 1}, "does not know: odd"),

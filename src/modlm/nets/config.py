@@ -24,7 +24,7 @@ class NetConfig:
     """The net that turns a context into logits over the columns of D."""
 
     body: str = "lstm"
-    """feedforward (tanh), rnn (tanh), gru or lstm."""
+    """A member of the family of bodies; `modlm families bodies` lists them."""
     hidden: int = 200
     """Units in each layer."""
     layers: int = 1

@@ -19,6 +19,7 @@ from modlm.blocks.block import Block, ColumnLayout
 from modlm.blocks.log_rows import Singles, log_rows
 from modlm.errors import ConfigError
 from modlm.mixers.mixer import Mixer, State, contexts_along
+from modlm.nets.bodies import FeedForward
 from modlm.nets.fast_bodies import FastLstm, fast_feedforward, in_singles, version_of
 from modlm.nets.mixer_net import MixerNet
 from modlm.nets.sentence_batches import sentence_batches
@@ -180,7 +181,7 @@ class NetMixer(Mixer):
             return
         predicted = self._tensor(np.flatnonzero(ids != start), torch.int64)
         for places in torch.split(predicted, POSITIONS):
-            if not self.state_size and in_singles(self.net):
+            if isinstance(self.net.body, FeedForward) and in_singles(self.net):
                 yield places, fast_feedforward(self.net, contexts_TW[places], features[places]), None
                 continue
             hidden_T1H, after = self.net.hidden(contexts_TW[places][:, None], features[places][:, None], state)

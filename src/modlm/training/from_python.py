@@ -125,6 +125,11 @@ def Lstm(**settings: Any) -> Net:
     return Net({"body": "lstm", **settings})
 
 
+def Transformer(**settings: Any) -> Net:
+    """Causal self-attention over the words before."""
+    return Net({"body": "transformer", **settings})
+
+
 # ---- the call ----------------------------------------------------------------------------------------------------
 
 
