@@ -141,6 +141,7 @@ BODIES = Family(
         "rnn": "nets.bodies:Rnn",
         "gru": "nets.bodies:Gru",
         "lstm": "nets.bodies:Lstm",
+        "transformer": "nets.transformer:Transformer",
     },
 )
 MODELS = Family(
