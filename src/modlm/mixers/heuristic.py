@@ -7,12 +7,14 @@ What is left below the unigrams is shared equally by the columns that are not n-
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import ColumnLayout
+from modlm.blocks.block import Block, ColumnLayout, Rows
+from modlm.blocks.ngram import NgramBlock
 from modlm.errors import ConfigError
 from modlm.mixers.mixer import Mixer, State
 from modlm.smoothing.smoother import ContextSums, Smoother, fallback_of, smoother_in, smoother_settings
@@ -41,6 +43,15 @@ class HeuristicMixer(Mixer):
             raise ConfigError(
                 "The heuristic mixer needs a uniform column for what falls through the unigrams; add one."
             )
+
+    @classmethod
+    def fitted(cls, layout: ColumnLayout, blocks: Mapping[str, Block], rows: Rows) -> Self:
+        """The rule of the one n-gram block that there is; the rows do not matter."""
+        orders = {name: block for name, block in blocks.items() if isinstance(block, NgramBlock)}
+        if len(orders) != 1:
+            raise ConfigError(f"The heuristic mixer is for one block of n-gram columns, but there are {len(orders)}.")
+        ((name, block),) = orders.items()
+        return cls(layout, block.estimates.smoother, block=name)
 
     def log_weights(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> tuple[Floats, State]:
         """The product rule, in each context."""

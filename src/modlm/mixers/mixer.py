@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import Block, ColumnLayout, rows_of
+from modlm.blocks.block import Block, ColumnLayout, Rows, rows_of
 from modlm.errors import ConfigError
 from modlm.store.folder import Folder, Parts
 
@@ -42,6 +42,11 @@ class Mixer(abc.ABC):
         self, contexts_BW: Ids, features_BF: Floats, state_BS: State
     ) -> tuple[Floats, State]:  # fmt: skip
         """log lambda (B, K) in each context, and the states after it; exp of a row sums to 1."""
+
+    @classmethod
+    def fitted(cls, layout: ColumnLayout, blocks: Mapping[str, Block], rows: Rows) -> Self:
+        """The mixer that suits the rows of a held-out text, without `<s>`; nets are trained in `training/` instead."""
+        raise ConfigError(f"A mixer of the kind {cls.kind!r} cannot be fitted to a held-out text.")
 
     def check(self, layout: ColumnLayout) -> None:
         """An error if these are not the columns that it has weights for."""

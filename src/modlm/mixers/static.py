@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import ColumnLayout
+from modlm.blocks.block import Block, ColumnLayout, Rows
 from modlm.errors import ConfigError, EstimationError
 from modlm.mixers.mixer import Mixer, State
 from modlm.store.folder import Folder, Parts
@@ -31,6 +32,11 @@ class StaticMixer(Mixer):
         with np.errstate(divide="ignore"):
             log_weights_K = np.log(self.weights_K)
         return np.broadcast_to(log_weights_K, (len(features_BF), len(log_weights_K))), state_BS
+
+    @classmethod
+    def fitted(cls, layout: ColumnLayout, blocks: Mapping[str, Block], rows: Rows) -> Self:
+        """By EM."""
+        return cls(expectation_maximisation(rows.probs_TK)[0])
 
     def described(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Its weights."""

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Floats
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
-from modlm.blocks.block import Block
+from modlm.blocks.block import Block, Rows
 from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError, InputError, VocabularyError, choose
 from modlm.mixers import StaticMixer, expectation_maximisation
@@ -66,7 +65,7 @@ def interpolate(
         blocks[name] = choose(CONSTANT_BLOCKS, name, what="constant column")(words)
     columns = sum(len(block.columns) for block in blocks.values())
     equal = Mixture(words, blocks, StaticMixer(np.full(columns, 1.0 / columns)))
-    probs_TK = rows_of(equal, tune)
+    probs_TK = rows_of(equal, tune).probs_TK
     weights, history = expectation_maximisation(probs_TK)
     tuned = Mixture(words, blocks, StaticMixer(weights))
     with np.errstate(divide="ignore"):
@@ -116,19 +115,19 @@ def block_name(wanted: str, taken: Mapping[str, object]) -> str:
     return next(name for name in names if name not in taken and name not in CONSTANT_BLOCKS)
 
 
-def rows_of(mixture: Mixture, text: Any) -> Floats:
-    """The row of D for every prediction of a text."""
+def rows_of(mixture: Mixture, text: Any) -> Rows:
+    """The row of D, and the features, for every prediction of a text."""
     vocabulary = mixture.vocabulary
     if isinstance(text, Corpus):
         same = text.vocabulary == vocabulary
         texts = iter([text.ids if same else text.vocabulary.mapping(vocabulary)[text.ids]])
     else:
         texts = encode_blocks(text, vocabulary)
-    parts = [
-        rows.probs_TK[ids[place] != vocabulary.start]
-        for ids in texts
-        for place, rows in mixture.row_chunks(ids)
-    ]  # fmt: skip
+    parts = []
+    for ids in texts:
+        for place, rows in mixture.row_chunks(ids):
+            predicted_T = ids[place] != vocabulary.start
+            parts.append(Rows(rows.probs_TK[predicted_T], rows.features_TF[predicted_T]))
     if not parts:
         raise InputError("There are no sentences to tune on. Give a text with one sentence a line.")
-    return np.concatenate(parts)
+    return Rows(np.concatenate([part.probs_TK for part in parts]), np.concatenate([part.features_TF for part in parts]))

@@ -26,12 +26,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from modlm.blocks.block import Block, ColumnLayout
+from modlm.blocks.block import ColumnLayout
 from modlm.blocks.function import FunctionBlock
-from modlm.blocks.ngram import NgramBlock
 from modlm.errors import ConfigError, require
-from modlm.families import BODIES
-from modlm.mixers import HeuristicMixer, Mixer, StaticMixer, expectation_maximisation
+from modlm.families import BODIES, MIXERS
+from modlm.mixers import StaticMixer
 from modlm.model.folder import load
 from modlm.model.interpolation import rows_of
 from modlm.model.language_model import LanguageModel
@@ -150,9 +149,10 @@ def train(
     """Learn lambda over columns, and give the model.
 
     `text` is one file or several, each a source of its own. Without `columns`: n-gram orders of the text, the constant
-    columns and, behind a net, the deltas. `mixer` is "heuristic", "static" (EM on `valid`), a net, the name of one, or
-    a class that is built as the bodies of `modlm.nets.bodies` are. `settings` are all others, by the names of the TOML
-    file: `seed=2`, `optimiser={"kind": "adamw"}`. Progress, checkpoints and `resume` are as on the command line;
+    columns and, behind a net, the deltas. `mixer` is "heuristic", "static" (EM on `valid`) or
+    another that `modlm families mixers` lists, a net, the name of one, or a class that is built as the bodies of
+    `modlm.nets.bodies` are. `settings` are all others, by the names of the TOML file: `seed=2`,
+    `optimiser={"kind": "adamw"}`. Progress, checkpoints and `resume` are as on the command line;
     without `out` the run is a temporary one.
     """
     table = settings_of(
@@ -162,8 +162,8 @@ def train(
     config = run_config(table, where="modlm.train")
     check_files(config)
     functions = {name: block.function for name, block in (columns or {}).items() if isinstance(block, FunctionBlock)}
-    if mixer in ("heuristic", "static"):
-        return _without_net(config, str(mixer), out)
+    if _without_net(mixer):
+        return _fitted(config, str(mixer), out)
     require("torch", extra="neural", purpose="Training a net")
     from modlm.training.run import train as run
 
@@ -190,7 +190,7 @@ def settings_of(
     table: Table = {"text": _paths(text), "valid": os.fspath(valid), **_net(mixer)}
     if test is not None:
         table["test"] = os.fspath(test)
-    if mixer in ("heuristic", "static"):
+    if _without_net(mixer):
         table |= {"kind": "interpolated"}
     if columns is not None:
         table |= _columns(columns)
@@ -210,7 +210,7 @@ def _net(mixer: Net | str | type[Any]) -> Table:
     if isinstance(mixer, Net):
         return {"net": dict(mixer.settings)}
     if isinstance(mixer, str):
-        return {} if mixer in ("heuristic", "static") else {"net": {"body": mixer}}
+        return {} if _without_net(mixer) else {"net": {"body": mixer}}
     if not isinstance(mixer, type):
         raise ConfigError(
             f"mixer must be a name, a net such as modlm.Lstm(hidden=200), or a class of bodies, but is {mixer!r}."
@@ -239,31 +239,22 @@ def _columns(columns: Mapping[str, Column | Constant | FunctionBlock]) -> Table:
     return {"kind": kind, "extra": extra, **({"columns": blocks} if blocks else {})}
 
 
-def _without_net(config: RunConfig, kind: str, out: str | os.PathLike[str] | None) -> LanguageModel:
-    """Heuristic weights, or static ones by EM on the validation text."""
+def _without_net(mixer: object) -> bool:
+    """Whether it names a mixer that is fitted to the validation text at once."""
+    return isinstance(mixer, str) and mixer != "net" and mixer in MIXERS
+
+
+def _fitted(config: RunConfig, kind: str, out: str | os.PathLike[str] | None) -> LanguageModel:
+    """The mixture whose weights suit the validation text."""
     from modlm.training.blocks import blocks_of, count_columns
     from modlm.training.shared_texts import read_texts
 
     texts = read_texts(config)
     vocabulary = texts["train"].vocabulary
     blocks = blocks_of(config, vocabulary, count_columns(config, texts["train"]))
-    model = Mixture(vocabulary, blocks, _heuristic(blocks) if kind == "heuristic" else _equal(blocks))
-    if kind == "static":
-        weights_K, _ = expectation_maximisation(rows_of(model, texts["valid"]))
-        model = Mixture(vocabulary, blocks, StaticMixer(weights_K))
+    layout = ColumnLayout(blocks)
+    equal = Mixture(vocabulary, blocks, StaticMixer(np.full(len(layout), 1 / len(layout))))
+    model = Mixture(vocabulary, blocks, MIXERS[kind].fitted(layout, blocks, rows_of(equal, texts["valid"])))
     if out is not None:
         model.save(out)
     return model
-
-
-def _heuristic(blocks: Mapping[str, Block]) -> Mixer:
-    orders = {name: block for name, block in blocks.items() if isinstance(block, NgramBlock)}
-    if len(orders) != 1:
-        raise ConfigError(f"The heuristic mixer is for one block of n-gram columns, but there are {len(orders)}.")
-    name, block = next(iter(orders.items()))
-    return HeuristicMixer(ColumnLayout(blocks), block.estimates.smoother, block=name)
-
-
-def _equal(blocks: Mapping[str, Block]) -> Mixer:
-    columns = len(ColumnLayout(blocks))
-    return StaticMixer(np.full(columns, 1 / columns))
