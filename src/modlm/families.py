@@ -129,6 +129,7 @@ MIXERS = Family(
     {
         "heuristic": "mixers.heuristic:HeuristicMixer",
         "static": "mixers.static:StaticMixer",
+        "gli": "mixers.gli:GliMixer",
         "net": "nets.net_mixer:NetMixer",
     },
     needs={"net": ("torch", "neural", "A model with a net")},
