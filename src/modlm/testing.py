@@ -64,9 +64,9 @@ def _check_columns(block: Block, window: Ids) -> None:
     _law(features_1F.shape == (1, len(block.features)), "features are B by F", f"{said} they are {features_1F.shape}")
     _law(bool(np.isfinite(features_1F).all()), "features are numbers", f"{said} they are {features_1F[0].tolist()}")
     longer = np.concatenate((np.full(2, 0, np.uint32), window))
-    if block.context_length <= len(window) and (window != NOTHING).all():
+    if block.reads.words <= len(window) and (window != NOTHING).all():
         same = np.array_equal(block.after(longer[None])[0], columns_1JK)
-        _law(same, f"words beyond the context of {block.context_length} do not matter", said)
+        _law(same, f"words beyond the context of {block.reads.words} do not matter", said)
 
 
 def _check_rows(block: Block, ids: Ids) -> None:
@@ -78,7 +78,7 @@ def _check_rows(block: Block, ids: Ids) -> None:
         if word == start:
             begin = place
             continue
-        window = ids[begin:place][-max(1, block.context_length) :]
+        window = ids[begin:place][-max(1, block.reads.words) :]
         columns_1JK, features_1F = block.after(window[None])
         said = f"for {block.vocabulary.word(word)!r} after {_words(block.vocabulary, window)}"
         entries = columns_1JK[0, word], rows.probs_TK[place]
@@ -105,7 +105,7 @@ def check_mixer(mixer: Mixer, layout: ColumnLayout, *, seed: int = 0) -> None:
     """Weights sum to 1 after any context, and contexts do not look at each other."""
     mixer.check(layout)
     rng = np.random.default_rng(seed)
-    contexts_BW = rng.integers(0, layout.vocab_size + 1, (9, mixer.words)).astype(np.uint32)
+    contexts_BW = rng.integers(0, layout.vocab_size + 1, (9, mixer.reads.words)).astype(np.uint32)
     features_BF: Floats = np.abs(rng.normal(size=(9, layout.features)))
     features_BF[rng.random(features_BF.shape) < 0.5] = 0.0
     state_BS = np.zeros((9, mixer.state_size), np.float32)

@@ -37,4 +37,4 @@ def test_constant_blocks_are_called_by_their_name_in_the_table(name: str) -> Non
     assert block.kind == name
     assert block.columns == (name,)
     assert block.features == ()
-    assert block.context_length == 0
+    assert block.reads.words == 0

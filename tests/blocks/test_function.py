@@ -9,7 +9,6 @@ import pytest
 
 import modlm
 from modlm.blocks.function import FunctionBlock, imported, name_of
-from modlm.blocks.model import rows_after
 from modlm.errors import ConfigError
 from modlm.mixers import StaticMixer
 from modlm.model.mixture import Mixture
@@ -49,7 +48,7 @@ def test_rows_are_entries_of_the_columns() -> None:
     columns_BJK, _ = block.after(window_1C)
     assert columns_BJK[0, b] == pytest.approx(rows.probs_TK[3])
     assert columns_BJK[0, end] == pytest.approx([share / 2, share])
-    assert rows_after(block, window_1C, np.array([b], np.uint32)).probs_TK[0] == pytest.approx(rows.probs_TK[3])
+    assert block.rows_after(window_1C, np.array([b], np.uint32)).probs_TK[0] == pytest.approx(rows.probs_TK[3])
 
 
 def test_each_context_is_asked_for_once() -> None:

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from modlm.blocks.block import flattened
-from modlm.blocks.model import ModelBlock, windows_before
+from modlm.blocks.block import flattened, windows_before
+from modlm.blocks.model import ModelBlock
 from modlm.model.language_model import LanguageModel, sliding_windows
 from modlm.text import Vocabulary
 from small_texts import TEXTS, flat_ids, model_of
@@ -99,7 +99,7 @@ def test_more_windows_than_fit_in_one_batch_are_all_answered(
 
     ids = Corpus.from_text(SENTENCES, OURS).ids
     whole = block.rows(ids).probs_TK
-    monkeypatch.setattr("modlm.blocks.model.BATCH", 2)
+    monkeypatch.setattr("modlm.blocks.model.TOGETHER", 2)
     assert np.array_equal(block.rows(ids).probs_TK, whole)
 
 

@@ -109,8 +109,8 @@ def test_labels_parts_and_context_length(builder: str) -> None:
     assert len(set(block.features)) == len(block.features)
     assert block.kind in BLOCKS
     assert all(array.ndim == 1 for array in block.parts().arrays.values())
-    long = np.full((1, block.context_length + 5), 2, dtype=np.uint32)
-    short = long[:, : max(1, block.context_length)].copy()
+    long = np.full((1, block.reads.words + 5), 2, dtype=np.uint32)
+    short = long[:, : max(1, block.reads.words)].copy()
     assert np.array_equal(block.after(long)[0], block.after(short)[0])
 
 

@@ -131,7 +131,7 @@ def test_a_new_sentence_forgets_what_was_before_unless_in_a_document(model: Mixt
     states = model.state_after(model.window("a b c"))
     states, log_probs = model.advance(states, word(model.vocabulary.start))
     assert log_probs == 0
-    assert np.array_equal(states, model.start()) != model.mixer.carries
+    assert np.array_equal(states, model.start()) != model.mixer.reads.document
     assert np.array_equal(states["words"], model.start()["words"])
 
 
@@ -183,7 +183,7 @@ def test_sentences_are_scored_on_their_own_except_along_a_document(model: Mixtur
     assert np.allclose(model.score_batch(SENTENCES), alone, atol=1e-5)
     along = np.add.reduceat(model.log_probs(ids_of(model, SENTENCES)), Corpus.from_text(SENTENCES).starts[:-1])
     assert along[0] == pytest.approx(alone[0], abs=1e-5)
-    assert np.allclose(along, alone, atol=1e-4) != model.mixer.carries
+    assert np.allclose(along, alone, atol=1e-4) != model.mixer.reads.document
 
 
 def test_the_perplexity_of_a_document_is_that_of_one_text() -> None:

@@ -3,24 +3,67 @@
 A block is a few neighbouring columns together with the features that tell when to trust them. It answers two questions,
 both in bulk: the row of D at every position of a text (with the features of its context), and whole columns after given
 contexts. Texts are flat ids, `<s> w … </s>` for each sentence. Windows are contexts cut out of a text, one a row, the
-nearest word last, filled up at the left with NOTHING.
+nearest word last, filled up at the left with NOTHING. What else there is to look at stands beside the words, and who
+looks at it declares so.
 """
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self
+from itertools import pairwise
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from modlm.arrays import Floats, Ids
+from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
 DELTA = "delta"
 NOTHING = 0xFFFFFFFF  # fills windows that are longer than the text before them
 UNLIMITED = 1 << 30  # the context length of what looks at all of a sentence
+TOGETHER = 256  # contexts whose whole columns are in memory at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a block or a mixer looks at."""
+
+    words: int = 0
+    """How many words before the predicted one, within its sentence."""
+    document: bool = False
+    """Whether sentences before its own as well."""
+    source: bool = False
+    """Whether the source sentence that comes with each sentence."""
+    learns: bool = False
+    """Whether it learns from what it reads: what it says depends on all that it has read before."""
+
+    @staticmethod
+    def joined(parts: Iterable[Reads]) -> Reads:
+        """What all of them look at together."""
+        every = list(parts)
+        return Reads(
+            max((one.words for one in every), default=0),
+            any(one.document for one in every),
+            any(one.source for one in every),
+            any(one.learns for one in every),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What stands beside the words of a text, or of windows."""
+
+    sources: tuple[Ids, ...] = ()
+    """The source sentence of each sentence of a text, or of each window, as ids of the source's own vocabulary."""
+    memory: Any = None
+    """What a block that learns has kept of the text before; `Rows.memory` of the last stretch, none at the first."""
+
+
+ALONE = Beside()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +75,8 @@ class Rows:
 
     probs_TK: Floats
     features_TF: Floats
+    memory: Any = None
+    """What a block that learns keeps of the text."""
 
     @staticmethod
     def empty(length: int) -> Rows:
@@ -47,38 +92,59 @@ class Rows:
         )
 
 
-class Block(Protocol):
-    """Neighbouring columns of D."""
+class Block(abc.ABC):
+    """Neighbouring columns of D; `after` is all that a block must know of them, the rest can be had from it."""
 
     kind: ClassVar[str]
     vocabulary: Vocabulary
     columns: tuple[str, ...]
     """A label for each column; the delta block has one label and J columns."""
-    features: tuple[str, ...]
+    features: tuple[str, ...] = ()
     """A label for each feature."""
-    steady: int
+    steady: int = 0
     """How many features, the first ones, are the same after every context: they would tell a net the fold it is in."""
-    context_length: int
-    """How many words of context the columns look at."""
-    reads_documents: bool
-    """Whether they look at sentences before their own."""
+    reads: Reads = Reads()
 
-    def rows(self, ids: Ids) -> Rows:
-        """Rows of D and features along a text."""
-        ...
-
-    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
+    @abc.abstractmethod
+    def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns (B, J, K) and features (B, F) after each window."""
-        ...
 
+    def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
+        """Rows of D and features along a text; here by asking for whole columns once for each context that occurs."""
+        places = np.flatnonzero(ids < len(self.vocabulary))
+        probs_TK, features_TF = np.ones((len(ids), len(self.columns))), np.zeros((len(ids), len(self.features)))
+        windows_PC = windows_before(ids, places, self.reads.words, self.vocabulary.start)
+        different_UC, which_P = np.unique(windows_PC, axis=0, return_inverse=True)
+        order = np.argsort(which_P, kind="stable")
+        bounds = np.searchsorted(which_P[order], np.arange(0, len(different_UC) + TOGETHER, TOGETHER))
+        for batch, (low, high) in enumerate(pairwise(bounds)):
+            columns_BJK, features_BF = self.after(different_UC[batch * TOGETHER : (batch + 1) * TOGETHER])
+            chosen = order[low:high]
+            among, at = which_P[chosen] - batch * TOGETHER, places[chosen]
+            probs_TK[at], features_TF[at] = columns_BJK[among, ids[at]], features_BF[among]
+        return Rows(probs_TK, features_TF)
+
+    def rows_after(self, windows_BC: Ids, words_B: Ids, beside: Beside = ALONE) -> Rows:
+        """The row of D for a word after each window, and the features of the window."""
+        step = windows_BC.shape[1] + 2
+        rows = self.rows(flattened(windows_BC, words_B), beside)
+        return Rows(rows.probs_TK[step - 1 :: step], rows.features_TF[step - 1 :: step])
+
+    def log_rows(self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats, beside: Beside = ALONE) -> None:
+        """`rows` into arrays of any precision, with logarithms of probabilities (-inf of 0)."""
+        found = self.rows(ids, beside)
+        with np.errstate(divide="ignore"):
+            np.log(found.probs_TK, out=log_probs_TK, casting="same_kind")
+        features_TF[:] = found.features_TF
+
+    @abc.abstractmethod
     def parts(self) -> Parts:
         """What a model folder keeps of it."""
-        ...
 
     @classmethod
+    @abc.abstractmethod
     def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
         """The block that a folder keeps; what `parts` gave, read back."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +192,9 @@ class ColumnLayout:
         return self.dense + self.deltas
 
 
-def rows_of(blocks: Iterable[Block], ids: Ids) -> Rows:
+def rows_of(blocks: Iterable[Block], ids: Ids, beside: Beside = ALONE) -> Rows:
     """The rows of blocks side by side along a text."""
-    return Rows.joined([Rows.empty(len(ids)), *(block.rows(ids) for block in blocks)])
+    return Rows.joined([Rows.empty(len(ids)), *(block.rows(ids, beside) for block in blocks)])
 
 
 def flattened(windows_BC: Ids, words_B: Ids) -> Ids:
@@ -138,3 +204,24 @@ def flattened(windows_BC: Ids, words_B: Ids) -> Ids:
     flat[:, 1:-1] = windows_BC
     flat[:, -1] = words_B
     return flat.ravel()
+
+
+def windows_before(ids: Ids, places: NDArray[np.int64], length: int, start: int) -> Ids:
+    """The words before each place of a text, back to its `<s>` or NOTHING, filled up at the left with NOTHING.
+
+    Windows are as long as the longest that there is, at most `length`.
+    """
+    columns = list[NDArray[np.uint32]]()
+    open_ = np.ones(len(places), dtype=bool)
+    while len(columns) < length and open_.any():
+        at = places - len(columns) - 1
+        word = np.where(open_ & (at >= 0), ids[np.maximum(at, 0)], NOTHING).astype(np.uint32)
+        columns.append(word)
+        open_ &= (word != NOTHING) & (word != start)
+    return np.stack(columns[::-1], axis=1) if columns else np.zeros((len(places), 0), dtype=np.uint32)
+
+
+def trimmed(windows_BC: Ids) -> Ids:
+    """Windows without the columns at the left in which there are no words; one column stays."""
+    used = np.flatnonzero((windows_BC != NOTHING).any(axis=0))
+    return windows_BC[:, min(used[0], windows_BC.shape[1] - 1) if len(used) else -1 :]

@@ -7,18 +7,15 @@ from typing import ClassVar, Self
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import Rows
+from modlm.blocks.block import ALONE, Beside, Block, Rows
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
 
-class ConstantBlock:
+class ConstantBlock(Block):
     """A column that is the same in every context; without features."""
 
     kind: ClassVar[str] = ""
-    features: tuple[str, ...] = ()
-    steady = context_length = 0
-    reads_documents = False
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -30,13 +27,13 @@ class ConstantBlock:
         """The column itself."""
         raise AssertionError("a constant block defines its column")
 
-    def rows(self, ids: Ids) -> Rows:
+    def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
         """The column's entry for each word."""
         padded = np.append(self.column, 1.0)  # `<s>` and NOTHING
         probs = padded[np.minimum(ids, len(self.column))]
         return Rows(probs[:, None], np.zeros((len(ids), 0)))
 
-    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
+    def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """The column, once for each window."""
         shape = (len(windows_BC), len(self.column), 1)
         return np.broadcast_to(self.column[None, :, None], shape), np.zeros((len(windows_BC), 0))

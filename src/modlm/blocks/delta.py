@@ -11,29 +11,26 @@ from typing import ClassVar, Self
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import Rows
+from modlm.blocks.block import ALONE, Beside, Block, Rows
 from modlm.errors import ModlmError
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
 
-class DeltaBlock:
+class DeltaBlock(Block):
     """One label, J columns; they stand behind all other columns."""
 
     kind: ClassVar[str] = "delta"
     columns: tuple[str, ...] = ("delta",)
-    features: tuple[str, ...] = ()
-    steady = context_length = 0
-    reads_documents = False
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
 
-    def rows(self, ids: Ids) -> Rows:
+    def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
         """1: what each word's own column gives it."""
         return Rows(np.ones((len(ids), 1)), np.zeros((len(ids), 0)))
 
-    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
+    def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Never: J by J numbers for each window."""
         raise ModlmError("Delta columns are never made; their product with weights is the weights.")
 

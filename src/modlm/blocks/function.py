@@ -17,20 +17,17 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from types import FunctionType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import Rows
-from modlm.blocks.model import windows_before
+from modlm.blocks.block import ALONE, TOGETHER, Beside, Block, Reads
 from modlm.errors import ConfigError
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
-BATCH = 256  # contexts whose distributions are asked for, and in memory, at a time
 EXACT = 1e-4  # how far a distribution's sum may be from 1, so that single precision will do
 
 ColumnFunction = Callable[[list[list[str]], Vocabulary], Any]
@@ -39,14 +36,10 @@ GIVEN: dict[str, ColumnFunction] = {}
 """Functions that this process was given without a name to import them by, under one that it made up."""
 
 
-class FunctionBlock:
+class FunctionBlock(Block):
     """One or several columns by a function of the words before; without features."""
 
     kind: ClassVar[str] = "function"
-    features: tuple[str, ...] = ()
-    steady = 0
-    reads_documents = False
-    vocabulary: Vocabulary
 
     def __init__(
         self,
@@ -62,7 +55,7 @@ class FunctionBlock:
                 f"A function needs a name for each of its columns and a context of 0 words or more, but has "
                 f"{len(columns)} names and {context_length}."
             )
-        self.function, self.columns, self.context_length = function, tuple(columns), context_length
+        self.function, self.columns, self.reads = function, tuple(columns), Reads(context_length)
         if vocabulary is not None:
             self.vocabulary = vocabulary
 
@@ -78,32 +71,18 @@ class FunctionBlock:
         target = name_of(self.function) or f"given:{id(self.function)}"
         if target.startswith("given:"):
             GIVEN[target] = self.function
-        return {"function": target, "columns": list(self.columns), "context_length": self.context_length}
+        return {"function": target, "columns": list(self.columns), "context_length": self.reads.words}
 
-    def rows(self, ids: Ids) -> Rows:
-        """The probability of each word; the function is asked once for each context that occurs."""
-        places = np.flatnonzero(ids < len(self.vocabulary))
-        probs_TK = np.ones((len(ids), len(self.columns)))
-        windows_PC = windows_before(ids, places, self.context_length, self.vocabulary.start)
-        different_UC, which_P = np.unique(windows_PC, axis=0, return_inverse=True)
-        order = np.argsort(which_P, kind="stable")
-        bounds = np.searchsorted(which_P[order], np.arange(0, len(different_UC) + BATCH, BATCH))
-        for batch, (low, high) in enumerate(pairwise(bounds)):
-            columns_BJK = self._asked(different_UC[batch * BATCH : (batch + 1) * BATCH])
-            chosen = order[low:high]
-            probs_TK[places[chosen]] = columns_BJK[which_P[chosen] - batch * BATCH, ids[places[chosen]]]
-        return Rows(probs_TK, np.zeros((len(ids), 0)))
-
-    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
+    def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns after each window."""
         columns = np.empty((len(windows_BC), len(self.vocabulary), len(self.columns)))
-        for begin in range(0, len(windows_BC), BATCH):
-            columns[begin : begin + BATCH] = self._asked(windows_BC[begin : begin + BATCH])
+        for begin in range(0, len(windows_BC), TOGETHER):
+            columns[begin : begin + TOGETHER] = self._asked(windows_BC[begin : begin + TOGETHER])
         return columns, np.zeros((len(windows_BC), 0))
 
     def _asked(self, windows_BC: Ids) -> Floats:
         """(B, J, K): what the function says, checked."""
-        near_BC = windows_BC[:, windows_BC.shape[1] - min(self.context_length, windows_BC.shape[1]) :]
+        near_BC = windows_BC[:, windows_BC.shape[1] - min(self.reads.words, windows_BC.shape[1]) :]
         known = len(self.vocabulary)
         windows = [self.vocabulary.decode(window[window < known]) for window in near_BC]
         found = np.asarray(self.function(windows, self.vocabulary), dtype=np.float64)
@@ -127,9 +106,7 @@ class FunctionBlock:
 
     def parts(self) -> Parts:
         """The function's name, if it can be imported by it."""
-        return Parts(
-            {"function": name_of(self.function), "columns": list(self.columns), "context": self.context_length}
-        )
+        return Parts({"function": name_of(self.function), "columns": list(self.columns), "context": self.reads.words})
 
     @classmethod
     def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import Ids
-from modlm.blocks.block import Block, ColumnLayout
-from modlm.blocks.ngram import NgramBlock
+from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout
 
 Singles = NDArray[np.float32]
 
 
-def log_rows(blocks: Mapping[str, Block], ids: Ids) -> tuple[Singles, Singles]:
+def log_rows(blocks: Mapping[str, Block], ids: Ids, beside: Beside = ALONE) -> tuple[Singles, Singles]:
     """At every position of a text the log of its row of D (-inf where it is 0) and the features, blocks side by side.
 
     At `<s>`, which is never predicted, both are 0.
@@ -23,16 +22,5 @@ def log_rows(blocks: Mapping[str, Block], ids: Ids) -> tuple[Singles, Singles]:
     log_probs_TK = np.empty((len(ids), layout.dense), np.float32)
     features_TF = np.empty((len(ids), layout.features), np.float32)
     for name, span in layout.spans.items():
-        fill_log_rows(blocks[name], ids, log_probs_TK[:, span.columns], features_TF[:, span.features])
+        blocks[name].log_rows(ids, log_probs_TK[:, span.columns], features_TF[:, span.features], beside)
     return log_probs_TK, features_TF
-
-
-def fill_log_rows(block: Block, ids: Ids, log_probs_TK: Singles, features_TF: Singles) -> None:
-    """The same for one block, into arrays that are there."""
-    if isinstance(block, NgramBlock):
-        block.fill_log_rows(ids, log_probs_TK, features_TF)
-        return
-    found = block.rows(ids)
-    with np.errstate(divide="ignore"):
-        np.log(found.probs_TK, out=log_probs_TK, casting="same_kind")
-    features_TF[:] = found.features_TF

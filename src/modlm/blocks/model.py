@@ -7,19 +7,17 @@ not know. So the column is proper whatever the other model was trained on.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import AnyFloats, Floats, Ids
-from modlm.blocks.block import NOTHING, Block, Rows, flattened
+from modlm.blocks.block import ALONE, NOTHING, TOGETHER, Beside, Block, Reads, Rows, windows_before
 from modlm.families import MODELS
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
 from modlm.text.vocabulary_files import vocabulary_in
-
-BATCH = 256  # contexts whose whole distributions are in memory at a time
 
 
 class Predictor(Protocol):
@@ -45,28 +43,16 @@ class Predictor(Protocol):
         ...
 
 
-@runtime_checkable
-class RowsAfter(Protocol):
-    """A block that answers for single words after windows by itself."""
-
-    def rows_after(self, windows_BC: Ids, words_B: Ids) -> Rows:
-        """The row of D for a word after each window, and the features of the window."""
-        ...
-
-
-class ModelBlock:
+class ModelBlock(Block):
     """One column: a whole language model; without features."""
 
     kind: ClassVar[str] = "model"
     columns: tuple[str, ...] = ("",)
-    features: tuple[str, ...] = ()
-    steady = 0
-    reads_documents = False
 
     def __init__(self, model: Predictor, vocabulary: Vocabulary) -> None:
         self.model = model
         self.vocabulary = vocabulary
-        self.context_length = model.context_length
+        self.reads = Reads(model.context_length)
         self.same = model.vocabulary == vocabulary
         self._theirs = (
             np.arange(len(vocabulary) + 1, dtype=np.uint32) if self.same else vocabulary.mapping(model.vocabulary)
@@ -78,7 +64,7 @@ class ModelBlock:
         """Words of ours, `<unk>` among them, that share what the other model leaves."""
         self._shared = np.flatnonzero(~lost)
 
-    def rows(self, ids: Ids) -> Rows:
+    def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
         """The other model's probability of each word."""
         whole = self.same and not (ids == NOTHING).any()
         probs = self.model.word_probs(ids) if whole else self._along(ids)
@@ -93,24 +79,24 @@ class ModelBlock:
         probs = self.model.word_probs(theirs) if whole else np.ones(len(ids))
         lost = np.isin(ids, self._lost) if not self.same else np.zeros(len(ids), dtype=bool)
         asked = np.flatnonzero(lost if whole else ids < len(self.vocabulary))
-        length = max(1, self.context_length)
-        for begin in range(0, len(asked), BATCH):
-            places = asked[begin : begin + BATCH]
+        length = max(1, self.reads.words)
+        for begin in range(0, len(asked), TOGETHER):
+            places = asked[begin : begin + TOGETHER]
             columns_BJ = self._columns(windows_before(theirs, places, length, self.model.vocabulary.start))
             probs[places] = columns_BJ[np.arange(len(places)), ids[places]]
         return probs
 
-    def rows_after(self, windows_BC: Ids, words_B: Ids) -> Rows:
+    def rows_after(self, windows_BC: Ids, words_B: Ids, beside: Beside = ALONE) -> Rows:
         """The row of D for a word after each window."""
         probs = np.ones(len(words_B))
         asked = np.flatnonzero(words_B < len(self.vocabulary))
-        for begin in range(0, len(asked), BATCH):
-            places = asked[begin : begin + BATCH]
+        for begin in range(0, len(asked), TOGETHER):
+            places = asked[begin : begin + TOGETHER]
             columns_BJK, _ = self.after(windows_BC[places])
             probs[places] = columns_BJK[np.arange(len(places)), words_B[places], 0]
         return Rows(probs[:, None], np.zeros((len(words_B), 0)))
 
-    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
+    def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """The column after each window."""
         theirs = np.where(windows_BC == NOTHING, NOTHING, self._theirs[np.minimum(windows_BC, len(self.vocabulary))])
         return self._columns(theirs.astype(np.uint32))[:, :, None], np.zeros((len(windows_BC), 0))
@@ -135,33 +121,3 @@ class ModelBlock:
         """The block of a model inside a model."""
         inner = stored.part("model")
         return cls(inner.member(MODELS).from_parts(inner, vocabulary_in(inner, what="model was")), vocabulary)
-
-
-def windows_before(ids: Ids, places: NDArray[np.int64], length: int, start: int) -> Ids:
-    """The words before each place of a text, back to its `<s>` or NOTHING, filled up at the left with NOTHING.
-
-    Windows are as long as the longest that there is, at most `length`.
-    """
-    columns = list[NDArray[np.uint32]]()
-    open_ = np.ones(len(places), dtype=bool)
-    while len(columns) < length and open_.any():
-        at = places - len(columns) - 1
-        word = np.where(open_ & (at >= 0), ids[np.maximum(at, 0)], NOTHING).astype(np.uint32)
-        columns.append(word)
-        open_ &= (word != NOTHING) & (word != start)
-    return np.stack(columns[::-1], axis=1) if columns else np.zeros((len(places), 0), dtype=np.uint32)
-
-
-def rows_after(block: Block, windows_BC: Ids, words_B: Ids) -> Rows:
-    """The row of D for a word after each window, and the features of the window."""
-    if isinstance(block, RowsAfter):
-        return block.rows_after(windows_BC, words_B)
-    step = windows_BC.shape[1] + 2
-    rows = block.rows(flattened(windows_BC, words_B))
-    return Rows(rows.probs_TK[step - 1 :: step], rows.features_TF[step - 1 :: step])
-
-
-def trimmed(windows_BC: Ids) -> Ids:
-    """Windows without the columns at the left in which there are no words; one column stays."""
-    used = np.flatnonzero((windows_BC != NOTHING).any(axis=0))
-    return windows_BC[:, min(used[0], windows_BC.shape[1] - 1) if len(used) else -1 :]

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from modlm.arrays import AnyFloats, Floats, Ids, even_ranges, in_parallel, threads
-from modlm.blocks.block import Rows, flattened
+from modlm.blocks.block import ALONE, Beside, Block, Reads, Rows, flattened
 from modlm.counts.counts import ONE_THREAD
 from modlm.counts.counts_folder import counts_in
 from modlm.smoothing.estimates import Estimates, given_discounts
@@ -22,14 +22,13 @@ SMALL_COUNTS = 1 << 10  # counts and sums whose logarithms are taken from a tabl
 RANGES_PER_THREAD = 4
 
 
-class NgramBlock:
+class NgramBlock(Block):
     """Columns `1-gram` … `N-gram` over smoothed counts.
 
     Features, for each order: seen, log total, log followers, and for discounting families log kept.
     """
 
     kind: ClassVar[str] = "ngram"
-    reads_documents = False
 
     def __init__(self, estimates: Estimates) -> None:
         self.estimates = estimates
@@ -39,16 +38,16 @@ class NgramBlock:
         self.columns = tuple(f"{n}-gram" for n in orders)
         self.features = feature_names(self.counts.order, discounting=estimates.smoother.discounting)
         self.steady = len(self.features) // self.counts.order  # those of the unigram
-        self.context_length = self.counts.context_length
+        self.reads = Reads(self.counts.context_length)
 
-    def rows(self, ids: Ids) -> Rows:
+    def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
         """Rows of D and features along a text, from one walk."""
         probs_TK, features_TF = np.empty((len(ids), len(self.columns))), np.empty((len(ids), len(self.features)))
         self._fill(ids, probs_TK, features_TF, as_logs=False)
         return Rows(probs_TK, features_TF)
 
-    def fill_log_rows(self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats) -> None:
-        """The same into arrays of any precision, with logarithms of probabilities (-inf of 0)."""
+    def log_rows(self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats, beside: Beside = ALONE) -> None:
+        """The same, by the same walk."""
         self._fill(ids, log_probs_TK, features_TF, as_logs=True)
 
     def _fill(self, ids: Ids, probs_TK: AnyFloats, features_TF: AnyFloats, *, as_logs: bool) -> None:
@@ -95,7 +94,7 @@ class NgramBlock:
         mixed_BJ += uniform_B[:, None] / len(self.vocabulary)
         return mixed_BJ
 
-    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
+    def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns and features after each window."""
         from modlm.blocks.block_kernels import column_after
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import Block, ColumnLayout, Rows
+from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Rows
 from modlm.errors import ConfigError
 from modlm.mixers.mixer import Mixer, State
 from modlm.store.folder import Folder, Parts
@@ -41,7 +41,9 @@ class GliMixer(Mixer):
                 f"These columns have {expected} parameters, each a number; {self.theta_P.size} are given."
             )
 
-    def log_weights(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> tuple[Floats, State]:
+    def log_weights(
+        self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
+    ) -> tuple[Floats, State]:
         """The softmax of the linear functions."""
         logits_BK = np.einsum("bkp,kp->bk", *self._laid_out(features_BF))
         logits_BK -= logits_BK.max(axis=1, keepdims=True)

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import Block, ColumnLayout, Rows
+from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Rows
 from modlm.blocks.ngram import NgramBlock
 from modlm.errors import ConfigError
 from modlm.mixers.mixer import Mixer, State
@@ -53,7 +53,9 @@ class HeuristicMixer(Mixer):
         ((name, block),) = orders.items()
         return cls(layout, block.estimates.smoother, block=name)
 
-    def log_weights(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> tuple[Floats, State]:
+    def log_weights(
+        self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
+    ) -> tuple[Floats, State]:
         """The product rule, in each context."""
         with np.errstate(divide="ignore"):
             return np.log(self.weights(features_BF)), state_BS

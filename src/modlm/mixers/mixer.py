@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import Block, ColumnLayout, Rows, rows_of
+from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Reads, Rows, rows_of
 from modlm.errors import ConfigError
 from modlm.store.folder import Folder, Parts
 
@@ -28,19 +28,17 @@ class Mixer(abc.ABC):
     kind: ClassVar[str]
     columns: int
     """How many weights it gives: one for each dense column and each word with a delta column."""
-    words: int = 0
-    """How many words before a position it looks at itself; the columns may look farther."""
+    reads: Reads = Reads()
+    """What it looks at itself; the columns may look farther. `document`: its state goes on to the next sentence."""
     state_size: int = 0
     """Numbers that it carries from word to word; all 0 before the first of a sentence."""
     deltas: int = 0
     """How many of its weights, the last ones, are for delta columns."""
-    carries: bool = False
-    """Whether it carries them from one sentence to the next as well."""
 
     @abc.abstractmethod
     def log_weights(
-        self, contexts_BW: Ids, features_BF: Floats, state_BS: State
-    ) -> tuple[Floats, State]:  # fmt: skip
+        self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
+    ) -> tuple[Floats, State]:
         """log lambda (B, K) in each context, and the states after it; exp of a row sums to 1."""
 
     @classmethod
@@ -65,7 +63,8 @@ class Mixer(abc.ABC):
         if self.state_size:
             raise ConfigError(f"A mixer with a state writes its own log_probs, but {type(self).__name__} does not.")
         rows = rows_of(blocks.values(), ids)
-        weights_TK = np.exp(self.log_weights(contexts_along(ids, self.words), rows.features_TF, no_state(len(ids)))[0])
+        contexts_TW = contexts_along(ids, self.reads.words)
+        weights_TK = np.exp(self.log_weights(contexts_TW, rows.features_TF, no_state(len(ids)))[0])
         probs_T = np.einsum("tk,tk->t", rows.probs_TK, weights_TK[:, : rows.probs_TK.shape[1]])
         if self.deltas:
             probs_T += own_weights(weights_TK, ids, self.deltas)[:, -1]
@@ -78,22 +77,22 @@ class Mixer(abc.ABC):
         nothing_B0 = np.zeros((len(features_BF), 0), np.uint32)
         return np.exp(self.log_weights(nothing_B0, features_BF, no_state(len(features_BF)))[0])
 
-    def next_state(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> State:
+    def next_state(self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE) -> State:
         """The states alone, for mixers that get them with less work than the weights."""
-        return self.log_weights(contexts_BW, features_BF, state_BS)[1]
+        return self.log_weights(contexts_BW, features_BF, state_BS, beside)[1]
 
     def weights_of(
-        self, words_B: Ids, contexts_BW: Ids, features_BF: Floats, state_BS: State
-    ) -> tuple[Floats, State]:  # fmt: skip
+        self, words_B: Ids, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
+    ) -> tuple[Floats, State]:
         """lambda of the dense columns and of each word's own delta column, if there are any; and the states after."""
-        log_weights_BK, after_BS = self.log_weights(contexts_BW, features_BF, state_BS)
+        log_weights_BK, after_BS = self.log_weights(contexts_BW, features_BF, state_BS, beside)
         return own_weights(np.exp(log_weights_BK), words_B, self.deltas), after_BS
 
     def weights_along(self, ids: Ids, features_TF: Floats) -> Floats:
         """`weights_of` every word of a sentence `<s> w … </s>`."""
         if self.state_size:
             raise ConfigError(f"A mixer with a state writes its own weights_along, but {type(self).__name__} does not.")
-        return self.weights_of(ids, contexts_along(ids, self.words), features_TF, no_state(len(ids)))[0]
+        return self.weights_of(ids, contexts_along(ids, self.reads.words), features_TF, no_state(len(ids)))[0]
 
     def __repr__(self) -> str:
         return self.kind

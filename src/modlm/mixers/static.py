@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import Block, ColumnLayout, Rows
+from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Rows
 from modlm.errors import ConfigError, EstimationError
 from modlm.mixers.mixer import Mixer, State
 from modlm.store.folder import Folder, Parts
@@ -27,7 +27,9 @@ class StaticMixer(Mixer):
         self.weights_K: Floats = weights if exact else weights / weights.sum()
         self.columns = len(weights)
 
-    def log_weights(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> tuple[Floats, State]:
+    def log_weights(
+        self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
+    ) -> tuple[Floats, State]:
         """The weights, once for each context."""
         with np.errstate(divide="ignore"):
             log_weights_K = np.log(self.weights_K)

@@ -14,9 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from modlm.arrays import AnyFloats, Floats, Ids, Ints
-from modlm.blocks.block import DELTA, NOTHING, UNLIMITED, Block, ColumnLayout, Rows, rows_of
+from modlm.blocks.block import DELTA, NOTHING, UNLIMITED, Block, ColumnLayout, Reads, Rows, rows_of, trimmed
 from modlm.blocks.constant import ConstantBlock
-from modlm.blocks.model import ModelBlock, rows_after, trimmed
+from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError
 from modlm.families import BLOCKS, MIXERS
 from modlm.mixers.mixer import Mixer, State
@@ -48,9 +48,10 @@ class Mixture(LanguageModel):
         mixer.check(self.layout)
         self.dense = {name: block for name, block in self.blocks.items() if block.kind != DELTA}
         """All blocks but the delta columns, which are never made."""
-        self._keeps_lines = any(block.reads_documents for block in self.dense.values())
-        self.reads_documents = mixer.carries or self._keeps_lines
-        looked_at = max([mixer.words, *(block.context_length for block in self.dense.values())])
+        columns = Reads.joined(block.reads for block in self.dense.values())
+        self.reads = Reads.joined((mixer.reads, columns))
+        self._keeps_lines = columns.document
+        self.reads_documents, looked_at = self.reads.document, self.reads.words
         self.context_length = UNLIMITED if mixer.state_size else looked_at
         window = ("words", np.uint32, (min(max(1, looked_at), LONGEST),))
         state = ("state", np.float32, (mixer.state_size,))
@@ -109,7 +110,7 @@ class Mixture(LanguageModel):
         """Stretches of one text with their log P; a mixer that carries its state goes on from one to the next."""
         state: Any = None
         for ids in texts:
-            out, state = self._scored(ids, state, carried=self.mixer.carries)
+            out, state = self._scored(ids, state, carried=self.mixer.reads.document)
             yield ids, out
 
     def sentence_log_probs(self, ids: Ids) -> Floats:
@@ -212,7 +213,7 @@ class Mixture(LanguageModel):
     def _row_after(self, states: States, words_B: Ids) -> tuple[Floats, Floats, State]:
         """The row of D for a word after each state, its weights, and what the mixer remembers afterwards."""
         windows_BC = trimmed(states["words"])
-        found = (rows_after(block, windows_BC, words_B) for block in self.dense.values())
+        found = (block.rows_after(windows_BC, words_B) for block in self.dense.values())
         rows = Rows.joined([Rows.empty(len(states)), *found])
         weights_BK, after_BS = self.mixer.weights_of(words_B, *self._seen_by_mixer(states, rows.features_TF))
         return self._with_delta(rows.probs_TK), weights_BK, after_BS
@@ -225,7 +226,7 @@ class Mixture(LanguageModel):
         """Contexts, features and memory; what is before a window is `<s>` to a mixer."""
         contexts_BC = np.minimum(states["words"], self.vocabulary.start)
         memory = states["state"] if self.mixer.state_size else np.zeros((len(states), 0), np.float32)
-        return contexts_BC[:, contexts_BC.shape[1] - self.mixer.words :], features_BF, memory
+        return contexts_BC[:, contexts_BC.shape[1] - self.mixer.reads.words :], features_BF, memory
 
     def _moved(self, states: States, words_B: Ids, after_BS: State | None = None) -> States:
         """The states one word further: `<s>` begins a sentence, NOTHING an empty context, and neither is predicted."""
@@ -238,7 +239,7 @@ class Mixture(LanguageModel):
                 moved["state"][steps] = after_BS[steps]
             elif steps.any():
                 moved["state"][steps] = self._remembered(states[steps])
-            moved["state"][words_B == NOTHING if self.mixer.carries else begins] = 0.0
+            moved["state"][words_B == NOTHING if self.mixer.reads.document else begins] = 0.0
         if self._keeps_lines:
             begins = words_B == NOTHING
         places: Ints = np.flatnonzero(begins)
@@ -249,7 +250,7 @@ class Mixture(LanguageModel):
     def _remembered(self, states: States) -> State:
         """What the mixer remembers after the last word of each window."""
         windows_BC, any_B = trimmed(states["words"]), np.zeros(len(states), dtype=np.uint32)
-        found = [rows_after(block, windows_BC, any_B).features_TF for block in self.dense.values() if block.features]
+        found = [block.rows_after(windows_BC, any_B).features_TF for block in self.dense.values() if block.features]
         features_BF = np.concatenate([np.zeros((len(states), 0)), *found], axis=1)
         return self.mixer.next_state(*self._seen_by_mixer(states, features_BF))
 

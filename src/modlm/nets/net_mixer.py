@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import Block, ColumnLayout
+from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Reads
 from modlm.blocks.log_rows import Singles, log_rows
 from modlm.errors import ConfigError
 from modlm.mixers.mixer import Mixer, State, contexts_along
@@ -38,11 +38,11 @@ class NetMixer(Mixer):
     def __init__(self, net: MixerNet, *, trained_on: str = "") -> None:
         """`trained_on` is the fingerprint of the text that it was trained on, if that is known."""
         self.net, self.trained_on = net.eval(), trained_on
-        self.words = net.config.words if net.inputs.takes_words else 0
+        words = net.config.words if net.inputs.takes_words else 0
+        self.reads = Reads(words, document=net.config.context == "document")
         self.state_size = int(np.prod(net.state_shape))
         self.deltas = net.vocab_size if net.delta else 0
         self.columns = net.dense + self.deltas
-        self.carries = net.config.context == "document"
         self._fast: FastLstm | None = None
 
     def __repr__(self) -> str:
@@ -79,21 +79,23 @@ class NetMixer(Mixer):
     # ---- after contexts ------------------------------------------------------------------------------------------
 
     @torch.inference_mode()
-    def log_weights(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> tuple[Floats, State]:
+    def log_weights(
+        self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
+    ) -> tuple[Floats, State]:
         """One step of the net."""
         hidden_BH, after_BS = self._step(contexts_BW, features_BF, state_BS)
         log_weights: Floats = self.net.log_weights(hidden_BH).double().cpu().numpy()
         return log_weights, after_BS
 
     @torch.inference_mode()
-    def next_state(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> State:
+    def next_state(self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE) -> State:
         """The same without the softmax."""
         return self._step(contexts_BW, features_BF, state_BS)[1]
 
     @torch.inference_mode()
     def weights_of(
-        self, words_B: Ids, contexts_BW: Ids, features_BF: Floats, state_BS: State
-    ) -> tuple[Floats, State]:  # fmt: skip
+        self, words_B: Ids, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
+    ) -> tuple[Floats, State]:
         """The same for some columns."""
         hidden_BH, after_BS = self._step(contexts_BW, features_BF, state_BS)
         return self._weights(hidden_BH, words_B), after_BS
@@ -166,7 +168,7 @@ class NetMixer(Mixer):
         self, ids: Ids, features_TF: Floats | Singles, state: Tensor | None, *, carried: bool
     ) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
         """Places in the text (P) with their hidden vectors (P, H), and the state behind them if it is carried."""
-        contexts_TW = self._tensor(contexts_along(ids, self.words), torch.int64)
+        contexts_TW = self._tensor(contexts_along(ids, self.reads.words), torch.int64)
         features, start = self._tensor(features_TF), self.net.vocab_size
         if self.state_size and not carried:
             fast = self._fast_lstm(len(ids))

@@ -16,7 +16,6 @@ import numpy as np
 
 from modlm.arrays import Bools, Ints, in_parallel, threads
 from modlm.blocks.block import Block
-from modlm.blocks.log_rows import fill_log_rows
 from modlm.errors import ConfigError
 from modlm.progress import Progress, progress
 from modlm.text.corpus import Corpus
@@ -106,7 +105,7 @@ def _fill(out: TextRows, name: str, block: Block, bar: Progress) -> None:
     log_probs_TC, features_TF = out.part(name)
 
     def fill(low: int, high: int) -> None:
-        fill_log_rows(block, out.ids[low:high], log_probs_TC[low:high], features_TF[low:high])
+        block.log_rows(out.ids[low:high], log_probs_TC[low:high], features_TF[low:high])
         bar.advance(high - low)
 
     in_parallel([partial(fill, *piece) for piece in pieces(out.starts, 0, len(out.ids))])

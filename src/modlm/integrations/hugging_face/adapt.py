@@ -216,7 +216,7 @@ def rows_of(shop: Workshop, name: str) -> MixerRows:
     if name == "tune":
         HeldOutColumns.of(shop.counts, shop.estimates).copy().fill(ids, log_probs_TN, features_TF)
     else:
-        shop.ngram.fill_log_rows(ids, log_probs_TN, features_TF)
+        shop.ngram.log_rows(ids, log_probs_TN, features_TF)
     predicted = ids != shop.lm.vocabulary.start
     shop.costs[f"seconds_rows_{name}"] = time.perf_counter() - begun
     return MixerRows(

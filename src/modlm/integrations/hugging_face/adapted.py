@@ -36,7 +36,7 @@ def as_adapted(model: LanguageModel) -> Mixture:
     if not isinstance(model, Mixture):
         raise ConfigError(f"A {type(model).__name__} is no adapted model. Make one with `modlm adapt`.")
     lm_block(model)
-    if model.mixer.state_size or model.mixer.words or model.layout.deltas:
+    if model.mixer.state_size or model.mixer.reads.words or model.layout.deltas:
         raise ConfigError("The net of an adapted model reads features alone. Make one with `modlm adapt`.")
     return model
 

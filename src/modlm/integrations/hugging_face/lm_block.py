@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import UNLIMITED, Rows
+from modlm.blocks.block import ALONE, UNLIMITED, Beside, Block, Reads, Rows
 from modlm.errors import ConfigError, InputError, VocabularyError
 from modlm.files import sha256
 from modlm.store.folder import Folder, Parts
@@ -27,13 +27,11 @@ SOURCE = ("path", "gguf", "sha256")
 WEIGHT_FILES = ("*.safetensors", "*.bin", "*.gguf")
 
 
-class CausalLmBlock:
+class CausalLmBlock(Block):
     """The column `lm`."""
 
     kind: ClassVar[str] = "causal-lm"
     columns: tuple[str, ...] = ("lm",)
-    context_length = UNLIMITED
-    steady = 0
 
     def __init__(
         self,
@@ -46,7 +44,7 @@ class CausalLmBlock:
     ) -> None:
         """`source` says where the model lies: `path`, `gguf`, `start` and `sha256`; `lm` is it, if it is loaded."""
         self.vocabulary, self.reading, self.features, self.source = vocabulary, reading, features, source
-        self.reads_documents = reading.context == "document"
+        self.reads = Reads(UNLIMITED, document=reading.context == "document")
         self._lm = lm
 
     @classmethod
@@ -83,7 +81,7 @@ class CausalLmBlock:
             )
         self._lm = lm
 
-    def rows(self, ids: Ids) -> Rows:
+    def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
         """P of each token of a text, and features of the distribution it was drawn from."""
         sequences = self.lm.sequences(ids, self.reading)
         probs_T1, features_TF = np.ones((len(ids), 1)), np.zeros((len(ids), len(self.features)))
@@ -93,12 +91,12 @@ class CausalLmBlock:
             features_TF[places] = values[:, 1:]
         return Rows(probs_T1, features_TF)
 
-    def after(self, windows_BC: Ids) -> tuple[Floats, Floats]:
+    def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """The whole column and features after each window."""
         probs_BJ, features_BF = self.lm.after(windows_BC, self.reading)
         return probs_BJ[:, :, None].astype(np.float64), features_BF.astype(np.float64)
 
-    def rows_after(self, windows_BC: Ids, words_B: Ids) -> Rows:
+    def rows_after(self, windows_BC: Ids, words_B: Ids, beside: Beside = ALONE) -> Rows:
         """The row of D for a token after each window."""
         columns_BJ1, features_BF = self.after(windows_BC)
         known_B = np.minimum(words_B, len(self.vocabulary) - 1)

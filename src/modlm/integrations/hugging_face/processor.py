@@ -42,7 +42,7 @@ class MixtureLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transfor
         assert isinstance(vocabulary, TokenVocabulary)
         self.ours, self.theirs, self.start = vocabulary.ours, torch.from_numpy(vocabulary.theirs), vocabulary.start
         self.boundaries: Bools = boundaries_of(vocabulary)
-        others = [block.context_length for block in adapted.blocks.values() if block is not self.block]
+        others = [block.reads.words for block in adapted.blocks.values() if block is not self.block]
         self.length = max(1, *others) if others else 1
         self._hidden: Tensor | None = None
         self._hook: Any = None
