@@ -13,8 +13,8 @@ import pytest
 import modlm
 
 PUBLIC = [
-    "Corpus", "Counts", "Delta", "FeedForward", "FunctionBlock", "Gru", "LanguageModel", "Lstm", "Mixture", "Model",
-    "ModlmError", "Ngram", "NgramLM", "Rnn", "Sampling", "Transformer", "Uniform", "Unknown", "Vocabulary",
+    "Block", "Corpus", "Counts", "Delta", "FeedForward", "FunctionBlock", "Gru", "LanguageModel", "Lstm", "Mixture",
+    "Model", "ModlmError", "Ngram", "NgramLM", "Rnn", "Sampling", "Transformer", "Uniform", "Unknown", "Vocabulary",
     "__version__", "load", "register", "save", "train",
 ]  # fmt: skip
 SLOW = ["matplotlib", "numba", "rich", "torch", "typer"]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from modlm.model.sampling import Sampling as Sampling
     from modlm.text.corpus import Corpus as Corpus
     from modlm.text.vocabulary import Vocabulary as Vocabulary
+    from modlm.training.from_python import Block as Block
     from modlm.training.from_python import Delta as Delta
     from modlm.training.from_python import FeedForward as FeedForward
     from modlm.training.from_python import Gru as Gru
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Block": "modlm.training.from_python",
     "Corpus": "modlm.text.corpus",
     "Counts": "modlm.counts.counts",
     "Delta": "modlm.training.from_python",

@@ -43,11 +43,12 @@ def families(
 
 def described(family: Family, member: Member) -> dict[str, Any]:
     """A member, with what can be set of it: what a block is configured by, the parameters of a smoothing family."""
+    import dataclasses
     import inspect
 
     kind = family[member.name]
     made = getattr(kind, "configured", None) if family.name == "blocks" else None
     settings = list(inspect.signature(made).parameters)[1:] if made else []
-    settings += list(kind.__dataclass_fields__) if family.name == "smoothers" else []
+    settings += [one.name for one in dataclasses.fields(kind)] if family.name == "smoothers" else []
     about = {"family": family.name, "name": member.name, "from": member.origin, "class": member.target}
     return about | {"settings": settings}

@@ -79,6 +79,11 @@ def Model(model: str | os.PathLike[str] | LanguageModel) -> Column:
     return Column({"model": model.folder})
 
 
+def Block(kind: str, **settings: Any) -> Column:
+    """A block of any kind that can be made from settings, such as one of another package."""
+    return Column({"block": kind, "settings": settings})
+
+
 def Uniform() -> Constant:
     """The column in which every word is as probable as any other."""
     return Constant("uniform")
@@ -231,8 +236,8 @@ def _columns(columns: Mapping[str, Column | Constant | FunctionBlock]) -> Table:
             blocks[name] = {"block": block.kind, "settings": block.settings()}
         elif not isinstance(block, Constant):
             raise ConfigError(
-                f"columns[{name!r}] is a {type(block).__name__}. Give modlm.Ngram, Model, FunctionBlock, Uniform, "
-                f"Unknown or Delta."
+                f"columns[{name!r}] is a {type(block).__name__}. Give modlm.Ngram, Model, Block, FunctionBlock, "
+                f"Uniform, Unknown or Delta."
             )
     kind = "interpolated" if "delta" not in constants else "hybrid" if blocks else "neural"
     extra = [name for name in ("uniform", "unknown") if name in constants]
