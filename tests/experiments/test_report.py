@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,18 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modlm.errors import OutputError
-from modlm.experiments.charts import Bar, Point, bar_chart, log_ticks, scatter_chart, ticks
-from modlm.experiments.report import (
-    BarPlot,
-    NextWord,
-    Predictions,
-    Report,
-    ScatterPlot,
-    Table,
-    percent,
-    render,
-    write_report,
-)
+from modlm.experiments.charts import Point, bar_chart, scatter_chart, ticks
+from modlm.experiments.report import Report, Table, render, write_report
+from modlm.model.language_model import Prediction
+from modlm.progress import percent
 
 VOID = {"meta", "line", "circle"}
 
@@ -62,22 +53,15 @@ def parsed(page: str) -> Balanced:
 
 
 def full_report(word: str = "bytes") -> Report:
+    first = Prediction(word, 0.25, {"1-gram": 0.25, "2-gram": 0.75})
     return Report(
         title=f"Report on {word}",
         paragraphs=(f"About {word}.",),
-        table=Table(columns=("model", "perplexity"), rows=((word, "12.5"), ("other", "–")), best=0, note=word),
-        bars=BarPlot(title="Perplexity", bars=(Bar(word, 12.5), Bar("other", 25.0), Bar("none", math.inf))),
-        scatter=ScatterPlot(
-            title="Size", points=(Point(word, 1.5, 12.5), Point("other", 3, 25)), x_label="MB", y_label=word, log_x=True
-        ),
-        predictions=(
-            Predictions(
-                context=f"the {word}",
-                columns=("1-gram", "2-gram"),
-                words=(NextWord(word, 0.25, (0.25, 0.75)), NextWord("x", 0.001, (1.0, 0.0))),
-            ),
-        ),
-        closing=(f"Made from {word}.",),
+        table=Table(title=word, columns=("model", word), rows=((word, "12.5"), ("other", "–")), best=0, note=word),
+        models=(Point(word, 1.5, 12.5, "12.5"), Point("other", 3, 25, word)),
+        predictions=((f"the {word}", [first, Prediction("x", 0.001, {"1-gram": 1.0, "2-gram": 0.0})]),),
+        explanation=Table(title=f"How {word} comes", columns=("word", "p"), rows=((word, "0.5"),)),
+        closing=f"Made from {word}.",
     )
 
 
@@ -85,10 +69,6 @@ def test_everything_given_is_on_the_page() -> None:
     text = " ".join(parsed(render(full_report())).text)
     for expected in ("Report on bytes", "About bytes.", "12.5", "2-gram", "the bytes", "25.0%", "0.10%", "Made from"):
         assert expected in text
-
-
-def test_a_report_of_nothing_but_a_title_is_a_page() -> None:
-    assert "Only a title" in "".join(parsed(render(Report(title="Only a title"))).text)
 
 
 def test_the_page_asks_the_outside_for_nothing() -> None:
@@ -111,10 +91,9 @@ def test_markup_in_words_is_escaped() -> None:
 
 
 def test_the_bars_have_lengths_in_proportion_and_the_shortest_is_marked() -> None:
-    page = bar_chart([Bar("a", 10.0), Bar("b", 40.0), Bar("c", math.inf)], unit="perplexity")
-    assert re.findall(r"--share:([\d.]+)", page) == ["0.2500", "1.0000", "1.0000"]
-    assert page.count('class="best"') == 1
-    assert "∞" in page
+    page = bar_chart([Point("a", 1.0, 10.0, "ten"), Point("b", 1.0, 40.0, "forty")], unit="perplexity")
+    assert re.findall(r"--share:([\d.]+)", page) == ["0.2500", "1.0000"]
+    assert re.findall(r'class="best"><span class="name">(\w)', page) == ["a"] and "forty" in page
 
 
 def test_shares_add_up_to_the_length_of_the_longest_word() -> None:
@@ -122,37 +101,23 @@ def test_shares_add_up_to_the_length_of_the_longest_word() -> None:
     assert widths == [25.0, 75.0, 0.4]  # the second word has 0.001 / 0.25 of the first
 
 
-@pytest.mark.parametrize("log_x", [False, True])
-@pytest.mark.parametrize("values", [[], [(2.0, 2.0)], [(1.0, 0.0), (1.0, 0.0)], [(0.0, 1.0)], [(math.nan, 1.0)]])
-def test_a_scatter_chart_of_few_or_odd_points_is_drawn(values: list[tuple[float, float]], log_x: bool) -> None:
-    points = [Point("model", x, y) for x, y in values]
-    picture = scatter_chart(points, title="t", x_label="x", y_label="y", log_x=log_x)
+@pytest.mark.parametrize("values", [[(2.0, 2.0)], [(1.0, 3.0), (1.0, 3.0)], [(0.001, 1e6), (7.0, 2.0)]])
+def test_points_few_or_alike_are_drawn_inside_the_frame(values: list[tuple[float, float]]) -> None:
+    picture = scatter_chart([Point("model", x, y, "") for x, y in values], title="t", x_label="x", y_label="y")
     parsed(picture)
-    assert "nan" not in picture
+    for x, y in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', picture):
+        assert 64 <= float(x) <= 696 and 16 <= float(y) <= 308
 
 
-@given(st.lists(st.floats(-1e6, 1e6), max_size=5))
+@given(st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=5))
 def test_ticks_enclose_the_values(values: list[float]) -> None:
     found = ticks(values)
-    assert 2 <= len(found) <= 12
-    assert found == sorted(set(found))
-    if values:
-        slack = 1e-6 * max(1.0, *(abs(value) for value in values))
-        assert found[0] <= min(values) + slack
-        assert found[-1] >= max(values) - slack
-
-
-@given(st.lists(st.floats(1e-6, 1e9), max_size=5))
-def test_logarithmic_ticks_enclose_the_values(values: list[float]) -> None:
-    found = log_ticks(values)
-    assert 2 <= len(found) <= 20
-    if values:
-        assert found[0] <= min(values) * (1 + 1e-9)
-        assert found[-1] >= max(values) * (1 - 1e-9)
+    assert 2 <= len(found) <= 20 and found == sorted(set(found))
+    assert found[0] <= min(values) * (1 + 1e-9) and found[-1] >= max(values) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(
-    ("probability", "expected"), [(0.5, "50.0%"), (0.0123, "1.2%"), (0.00456, "0.46%"), (1e-9, "<0.01%"), (0.0, "0%")]
+    ("probability", "expected"), [(0.5, "50.0%"), (0.0123, "1.2%"), (0.00456, "0.46%"), (1e-9, "<0.01%"), (0.0, "0.0%")]
 )
 def test_probabilities_are_short(probability: float, expected: str) -> None:
     assert percent(probability) == expected
@@ -160,11 +125,11 @@ def test_probabilities_are_short(probability: float, expected: str) -> None:
 
 def test_the_page_is_written_and_replaces_an_older_one(tmp_path: Path) -> None:
     target = tmp_path / "report.html"
-    write_report(Report(title="old"), target)
-    assert write_report(Report(title="new"), target) == target
-    assert "<title>new</title>" in target.read_text(encoding="utf-8")
+    for word in ("old", "new"):
+        write_report(full_report(word), target)
+    assert "<title>Report on new</title>" in target.read_text(encoding="utf-8")
 
 
 def test_a_page_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="create it first"):
-        write_report(Report(title="t"), tmp_path / "missing" / "report.html")
+        write_report(full_report(), tmp_path / "missing" / "report.html")

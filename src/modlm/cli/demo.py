@@ -51,7 +51,7 @@ def demo(
 
 def print_texts(target: Path, *, overwrite: bool) -> None:
     """Write the texts, and say how large they are."""
-    from modlm.experiments.demo import write_texts
+    from modlm.experiments.demo_text import write_texts
 
     sources = write_texts(target, overwrite=overwrite)
     everything = sources["reference"] + sources["library"]

@@ -16,11 +16,13 @@ from itertools import chain
 from pathlib import Path
 
 from modlm import __version__
+from modlm.arrays import threads
 from modlm.errors import OutputError
-from modlm.experiments.charts import Bar, Point
+from modlm.experiments.charts import Point
 from modlm.experiments.demo_nets import HYBRID, NETS, nets_can_be_trained, trained_net
-from modlm.experiments.demo_text import LIBRARY, REFERENCE, DemoText, demo_sentences, demo_sources
-from modlm.experiments.report import BarPlot, NextWord, Predictions, Report, ScatterPlot, Table, write_report
+from modlm.experiments.demo_text import DemoText, demo_sentences
+from modlm.experiments.machine import processor
+from modlm.experiments.report import Report, Table, write_report
 from modlm.files import folder_bytes, new_folder
 from modlm.model.folder import save
 from modlm.model.interpolation import interpolate
@@ -38,6 +40,7 @@ SENTENCE = "return true if the value is a list ."
 KNESER_NEY = "modified-kneser-ney"
 REPEATS = 3  # of the timed scoring; the fastest counts
 WORDS = 6  # predictions for each context
+INFINITE = 1e9  # perplexities from here on are shown as such
 
 Say = Callable[[str], None]
 
@@ -84,22 +87,23 @@ class DemoResult:
 def run_demo(target: Path, *, say: Say, overwrite: bool = False, text: DemoText | None = None) -> DemoResult:
     """Run everything and write the folder; `say` gets a line whenever there is something to see."""
     begun = time.perf_counter()
-    if target.exists() and not overwrite and not is_demo(target):
+    earlier = all((target / name).is_file() for name in ("model/model.json", "report.html", "text/train.txt"))
+    if target.exists() and not overwrite and not earlier:
         raise OutputError(
             f"{target} exists and is no earlier demo. Choose another folder with -o, or overwrite it with --force."
         )
     with new_folder(target, overwrite=True) as place:
         say("Collecting text from the language reference and the standard library ...")
-        paths = write_text(text or demo_sentences(), place / "text")
+        paths = (text or demo_sentences()).write(place / "text")
         train = Corpus.from_text(paths["train"], min_count=MIN_COUNT)
         say(f"{train.words:,} words to train on, {len(train.vocabulary):,} of them different. Compiling kernels ...")
         warm_up()
         scratch = place / "scratch"
-        say(HEADINGS)
+        say(line(COLUMNS))
         rows = []
         for row in chain(trained(train, paths, scratch / "ngrams"), trained_nets(paths, scratch, say)):
             rows.append(row)
-            say(line(row))
+            say(line(cells(row)))
         best = min(rows, key=lambda row: row.valid)
         save(best.model, place / "model", card=card(best))
         result = found(rows, best, train, paths, begun)
@@ -122,32 +126,6 @@ def found(rows: list[Trained], best: Trained, train: Corpus, paths: dict[str, Pa
         vocabulary=len(train.vocabulary),
         seconds=time.perf_counter() - begun,
     )
-
-
-def is_demo(folder: Path) -> bool:
-    """Whether a demo wrote this folder, so that the next one may replace it."""
-    return all((folder / name).is_file() for name in ("model/model.json", "report.html", "text/train.txt"))
-
-
-def write_text(text: DemoText, folder: Path) -> dict[str, Path]:
-    """The three parts as files, one sentence a line."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = {}
-    for part in ("train", "valid", "test"):
-        paths[part] = folder / f"{part}.txt"
-        sentences: tuple[str, ...] = getattr(text, part)
-        paths[part].write_text("".join(f"{sentence}\n" for sentence in sentences), encoding="utf-8")
-    return paths
-
-
-def write_texts(target: Path, *, overwrite: bool = False) -> dict[str, DemoText]:
-    """All of the demo's text as files in a folder, and each of its two sources in a folder of its own inside."""
-    with new_folder(target, overwrite=overwrite) as place:
-        texts = demo_sources()
-        write_text(texts[REFERENCE] + texts[LIBRARY], place)
-        for source, text in texts.items():
-            write_text(text, place / source)
-    return texts
 
 
 def warm_up() -> None:
@@ -221,7 +199,6 @@ NOTE = (
     "nets', whose best evaluation was chosen by it. Pruned: without the n-grams whose loss changes perplexity by less "
     f"than {PRUNING:g}, relatively."
 )
-HEADINGS = f"{COLUMNS[0]:<35}" + "".join(f"{name:>11}" for name in COLUMNS[1:])
 
 
 def cells(row: Trained) -> tuple[str, ...]:
@@ -238,21 +215,18 @@ def cells(row: Trained) -> tuple[str, ...]:
 
 def shown(perplexity: float) -> str:
     """A perplexity; a model that gives some word of the text no probability has an infinite one."""
-    return f"{perplexity:,.1f}" if perplexity < 1e9 else "∞"
+    return f"{perplexity:,.1f}" if perplexity < INFINITE else "∞"
 
 
-def line(row: Trained) -> str:
-    """A row of the printed table."""
-    label, *numbers = cells(row)
-    return f"{label:<35}" + "".join(f"{cell:>11}" for cell in numbers)
+def line(cells: tuple[str, ...]) -> str:
+    """A line of the printed table."""
+    return f"{cells[0]:<35}" + "".join(f"{cell:>11}" for cell in cells[1:])
 
 
 def report(result: DemoResult) -> Report:
     """The page."""
     best = result.best
-    finite = [row for row in result.rows if row.test < 1e9]
     train, valid, test = (f"{count:,}" for count in result.words)
-    columns = tuple(best.model.next_words("", 1)[0].shares)
     return Report(
         title="modlm: n-grams, nets and hybrids on the text that Python carries",
         paragraphs=(
@@ -263,36 +237,17 @@ def report(result: DemoResult) -> Report:
             f"{shown(best.test)}. Perplexity counts every word and one end for each sentence; lower is better.",
         ),
         table=Table(
-            columns=COLUMNS,
-            rows=tuple(cells(row) for row in result.rows),
-            title="Perplexity, speed and size",
-            note=NOTE,
-            best=result.rows.index(best),
+            title="Perplexity, speed and size", columns=COLUMNS, rows=tuple(cells(row) for row in result.rows),
+            note=NOTE, best=result.rows.index(best),
         ),
-        bars=BarPlot(title="Test perplexity", bars=tuple(Bar(row.label, row.test, shown(row.test)) for row in finite)),
-        scatter=ScatterPlot(
-            title="Size and perplexity",
-            points=tuple(Point(row.label, row.bytes / 1e6, row.test) for row in finite),
-            x_label="model folder, MB",
-            y_label="test perplexity",
-            log_x=True,
+        models=tuple(
+            Point(row.label, row.bytes / 1e6, row.test, shown(row.test)) for row in result.rows if row.test < INFINITE
         ),
-        predictions=tuple(
-            Predictions(
-                context=context,
-                words=tuple(
-                    NextWord(p.word, p.probability, tuple(p.shares[name] for name in columns)) for p in predictions
-                ),
-                columns=columns,
-            )
-            for context, predictions in result.predictions
-        ),
+        predictions=result.predictions,
         explanation=explanation_table(result),
-        closing=(
-            f"modlm {__version__}, Python {platform.python_version()}, {machine()}. "
-            f'The whole demo took {result.seconds:.0f} seconds. In this folder, try: modlm next model "return true if"',
-        ),
-    )
+        closing=f"modlm {__version__}, Python {platform.python_version()}, {processor()}, {threads()} threads. "
+        f'The whole demo took {result.seconds:.0f} seconds. In this folder, try: modlm next model "{CONTEXTS[0]}"',
+    )  # fmt: skip
 
 
 def explanation_table(result: DemoResult) -> Table:
@@ -307,15 +262,3 @@ def explanation_table(result: DemoResult) -> Table:
         title=f"Where the probabilities of a sentence come from: {result.explained.label}",
         note="The share of a column is λ_k P_k / p: its part of the word's probability.",
     )
-
-
-def machine() -> str:
-    """The processor, as far as the system tells."""
-    from modlm.arrays import threads
-
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        name = platform.processor() or platform.machine()
-    return f"{name}, {threads()} threads"

@@ -6,68 +6,32 @@ In: a `Report` of plain values. Out: HTML text, or a file written aside and rena
 
 from __future__ import annotations
 
-import html
+from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
-from modlm.experiments.charts import Bar, Point, bar_chart, scatter_chart
+from modlm.experiments.charts import Point, bar_chart, scatter_chart
 from modlm.files import new_file
+from modlm.model.language_model import Prediction
+from modlm.progress import percent
 
 BEST_ROW = '<tr class="best">'
-EXPLANATION = "The length of a bar is the probability; its colours show which columns gave it."
+SHARES = "The length of a bar is the probability; its colours show which columns gave it."
+SHOWN = 0.005  # shares below this are not told
 COLOURS = 8  # as many as the style sheet has; columns beyond share the last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Rows of cells already formatted as text; columns whose cells are all numbers are aligned to the right."""
+    """Rows of cells already formatted as text: a name, then numbers."""
 
+    title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    title: str = "Results"
     note: str = ""
     best: int | None = None
     """Index of the row to emphasise."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BarPlot:
-    """One horizontal bar a model; the shortest bar is marked as best when lower is better."""
-
-    title: str
-    bars: tuple[Bar, ...]
-    unit: str = "perplexity"
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScatterPlot:
-    """One labelled point a model, for instance size against perplexity."""
-
-    title: str
-    points: tuple[Point, ...]
-    x_label: str
-    y_label: str
-    log_x: bool = False
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class NextWord:
-    """A word that may follow, its probability, and how much of that each column gave (shares sum to one)."""
-
-    word: str
-    probability: float
-    shares: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Predictions:
-    """The words most likely to follow a context, with the labels of the columns that the shares are about."""
-
-    context: str
-    words: tuple[NextWord, ...]
-    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,142 +39,101 @@ class Report:
     """Everything on the page, in the order in which it stands there."""
 
     title: str
-    paragraphs: tuple[str, ...] = ()
-    table: Table | None = None
-    bars: BarPlot | None = None
-    scatter: ScatterPlot | None = None
-    predictions: tuple[Predictions, ...] = ()
-    explanation: Table | None = None
+    paragraphs: tuple[str, ...]
+    table: Table
+    models: tuple[Point, ...]
+    """Size in MB and perplexity of each model."""
+    predictions: tuple[tuple[str, list[Prediction]], ...]
+    """The words most likely to follow some contexts."""
+    explanation: Table
     """How a sentence gets its probabilities, word by word."""
-    closing: tuple[str, ...] = ()
-    """Paragraphs after everything else: the command, the machine, versions."""
+    closing: str
+    """The command, the machine, versions."""
 
 
-def write_report(report: Report, target: str | Path) -> Path:
-    """Write the page, replacing an older one; the path written to."""
+def write_report(report: Report, target: str | Path) -> None:
+    """Write the page, replacing an older one."""
     with new_file(target) as place:
         place.write_text(render(report), encoding="utf-8")
-    return Path(target)
 
 
 def render(report: Report) -> str:
     """The page as HTML text. Every value is escaped; nothing in it can refer to the outside."""
     style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
+    title, size = escape(report.title), "Size and perplexity"
+    scatter = scatter_chart(report.models, title=size, x_label="model folder, MB", y_label="test perplexity")
     sections = [
-        _table(report.table) if report.table else "",
-        _bars(report.bars) if report.bars else "",
-        _scatter(report.scatter) if report.scatter else "",
-        _predictions(report.predictions) if report.predictions else "",
-        _table(report.explanation) if report.explanation else "",
+        _table(report.table),
+        _section("Test perplexity", bar_chart(report.models, unit="perplexity")),
+        _section(size, _wide(size, scatter)),
+        _section("What comes next", _predictions(report.predictions)),
+        _table(report.explanation),
     ]
+    paragraphs = "".join(f"<p>{escape(paragraph)}</p>\n" for paragraph in report.paragraphs)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{_text(report.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        f"<header>\n<h1>{_text(report.title)}</h1>\n{_paragraphs(report.paragraphs)}</header>\n"
-        + "".join(section for section in sections if section)
-        + (f"<footer>\n{_paragraphs(report.closing)}</footer>\n" if report.closing else "")
-        + "</main>\n</body>\n</html>\n"
+        f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
+        f"<header>\n<h1>{title}</h1>\n{paragraphs}</header>\n{''.join(sections)}"
+        f"<footer>\n<p>{escape(report.closing)}</p>\n</footer>\n</main>\n</body>\n</html>\n"
     )
 
 
-def _text(value: str) -> str:
-    return html.escape(value, quote=True)
+def _section(title: str, content: str) -> str:
+    return f"<section>\n<h2>{escape(title)}</h2>\n{content}</section>\n"
 
 
-def _paragraphs(paragraphs: tuple[str, ...]) -> str:
-    return "".join(f"<p>{_text(paragraph)}</p>\n" for paragraph in paragraphs)
-
-
-def _is_number(cell: str) -> bool:
-    return not cell or cell in ("–", "-", "∞") or cell[0].isdigit() or (cell[0] in "+-−<" and cell[1:2].isdigit())
-
-
-def _table(table: Table) -> str:
-    numeric = [all(_is_number(row[index]) for row in table.rows) for index in range(len(table.columns))]
-    kinds = [' class="number"' if flag else "" for flag in numeric]
-    head = "".join(f'<th scope="col"{kind}>{_text(name)}</th>' for name, kind in zip(table.columns, kinds, strict=True))
-    body = "".join(
-        f"{BEST_ROW if index == table.best else '<tr>'}{_cells(row, kinds)}</tr>\n"
-        for index, row in enumerate(table.rows)
-    )
-    return (
-        f"<section>\n<h2>{_text(table.title)}</h2>\n"
-        f'<div class="wide" role="region" aria-label="{_text(table.title)}" tabindex="0">\n'
-        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n</div>\n{_note(table.note)}</section>\n"
-    )
-
-
-def _cells(row: tuple[str, ...], kinds: list[str]) -> str:
-    first, rest = row[0], row[1:]
-    cells = "".join(f"<td{kind}>{_text(cell)}</td>" for cell, kind in zip(rest, kinds[1:], strict=True))
-    return f'<th scope="row"{kinds[0]}>{_text(first)}</th>{cells}'
+def _wide(title: str, content: str) -> str:
+    """Something that is scrolled sideways on a small screen."""
+    return f'<div class="wide" role="region" aria-label="{escape(title)}" tabindex="0">\n{content}</div>\n'
 
 
 def _note(note: str) -> str:
-    return f'<p class="note">{_text(note)}</p>\n' if note else ""
+    return f'<p class="note">{escape(note)}</p>\n' if note else ""
 
 
-def _bars(plot: BarPlot) -> str:
-    picture = bar_chart(plot.bars, unit=plot.unit)
-    return f"<section>\n<h2>{_text(plot.title)}</h2>\n{picture}{_note(plot.note)}</section>\n"
-
-
-def _scatter(plot: ScatterPlot) -> str:
-    picture = scatter_chart(plot.points, title=plot.title, x_label=plot.x_label, y_label=plot.y_label, log_x=plot.log_x)
-    return (
-        f'<section>\n<h2>{_text(plot.title)}</h2>\n<div class="wide" role="region" aria-label="{_text(plot.title)}" '
-        f'tabindex="0">\n{picture}</div>\n{_note(plot.note)}</section>\n'
-    )
+def _table(table: Table) -> str:
+    first, *others = table.columns
+    head = f'<th scope="col">{escape(first)}</th>'
+    head += "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in others)
+    rows = [
+        f'{BEST_ROW if index == table.best else "<tr>"}<th scope="row">{escape(name)}</th>'
+        + "".join(f'<td class="number">{escape(cell)}</td>' for cell in cells)
+        for index, (name, *cells) in enumerate(table.rows)
+    ]
+    body = "".join(f"{row}</tr>\n" for row in rows)
+    content = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
+    return _section(table.title, _wide(table.title, content) + _note(table.note))
 
 
 def _colour(index: int) -> str:
     return f"c{min(index, COLOURS - 1)}"
 
 
-def _predictions(panels: tuple[Predictions, ...]) -> str:
-    columns = next((panel.columns for panel in panels if panel.columns), ())
-    legend = "".join(f'<li><span class="key {_colour(k)}"></span>{_text(name)}</li>' for k, name in enumerate(columns))
-    key = f'<ul class="legend" aria-label="Columns">{legend}</ul>\n' if legend else ""
-    return (
-        "<section>\n<h2>What comes next</h2>\n"
-        + (_note(EXPLANATION) if key else "")
-        + f'{key}<div class="panels">\n'
-        + "".join(_panel(panel) for panel in panels)
-        + "</div>\n</section>\n"
-    )
+def _predictions(panels: Sequence[tuple[str, list[Prediction]]]) -> str:
+    names = panels[0][1][0].shares
+    keys = "".join(f'<li><span class="key {_colour(k)}"></span>{escape(name)}</li>' for k, name in enumerate(names))
+    legend = f'<ul class="legend" aria-label="Columns">{keys}</ul>\n'
+    articles = [
+        f'<article class="panel">\n<h3>{escape(context)} <span class="blank">…</span></h3>\n<ol>\n'
+        + "".join(_next_word(one, words[0].probability or 1.0) for one in words)
+        + "</ol>\n</article>\n"
+        for context, words in panels
+    ]
+    return f'{_note(SHARES)}{legend}<div class="panels">\n{"".join(articles)}</div>\n'
 
 
-def _panel(panel: Predictions) -> str:
-    longest = max((word.probability for word in panel.words), default=0.0) or 1.0
-    rows = "".join(_next_word(word, panel.columns, longest) for word in panel.words)
-    heading = f'<h3>{_text(panel.context)} <span class="blank">…</span></h3>'
-    return f'<article class="panel">\n{heading}\n<ol>\n{rows}</ol>\n</article>\n'
-
-
-def _next_word(word: NextWord, columns: tuple[str, ...], longest: float) -> str:
-    shares = word.shares or (1.0,)
-    labels = columns if word.shares else ("",)
-    named = [(name, share) for name, share in zip(labels, shares, strict=True) if name and share >= 0.005]
-    described = ", ".join(f"{name} {share:.0%}" for name, share in named)
+def _next_word(one: Prediction, longest: float) -> str:
+    described = escape(", ".join(f"{name} {share:.0%}" for name, share in one.shares.items() if share >= SHOWN))
     parts = "".join(
-        f'<span class="{_colour(index)}" style="width:{100 * share * word.probability / longest:.2f}%"></span>'
-        for index, share in enumerate(shares)
+        f'<span class="{_colour(index)}" style="width:{100 * share * one.probability / longest:.2f}%"></span>'
+        for index, share in enumerate(one.shares.values())
         if share > 0
     )
-    title = f' title="{_text(described)}"' if described else ""
-    spoken = f'<span class="spoken">({_text(described)})</span>' if described else ""
     return (
-        f'<li{title}><span class="word">{_text(word.word)}</span><span class="track" aria-hidden="true">{parts}</span>'
-        f'<span class="number">{percent(word.probability)}</span>{spoken}</li>\n'
+        f'<li title="{described}"><span class="word">{escape(one.word)}</span>'
+        f'<span class="track" aria-hidden="true">{parts}</span>'
+        f'<span class="number">{escape(percent(one.probability))}</span>'
+        f'<span class="spoken">({described})</span></li>\n'
     )
-
-
-def percent(probability: float) -> str:
-    """A probability for people: 12.3%, 0.45%, <0.01%."""
-    if probability <= 0:
-        return "0%"
-    if probability < 0.0001:
-        return "<0.01%"
-    return f"{probability:.1%}" if probability >= 0.01 else f"{probability:.2%}"
