@@ -5,13 +5,15 @@ Reading it checks that everything that is named is there: runs, corpora, presets
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from modlm.errors import ConfigError, InputError, nearest
-from modlm.experiments.reproduce.entries import (
+from modlm.experiments.reproduce.recipe import (
     SCALES,
     Claim,
     CorpusEntry,
@@ -27,32 +29,13 @@ from modlm.training.config_file import Table, merged, preset_names
 
 FOLDER = "recipes/neubig2016"
 CORPORA, RUNS, PUBLISHED, RESULTS = "corpora.toml", "runs.toml", "published.toml", "results"
-ORDER = (
-    "table1",
-    "table2",
-    "speed",
-    "table3",
-    "table3-faithful",
-    "convergence",
-    "low-frequency",
-    "table4",
-    "larger-data",
-    "strong",
-    "counts-now",
+ORDER = tuple(
+    "table1 table2 speed table3 table3-faithful convergence low-frequency table4 larger-data strong counts-now".split()
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    """A published number, or why there is none."""
-
-    value: float | None
-    source: str
-    why_not: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Book:
+class Recipes:
     """All recipes of a folder at one scale."""
 
     folder: Path
@@ -61,43 +44,41 @@ class Book:
     texts: dict[str, TextEntry]
     runs: dict[str, RunEntry]
     """In the order in which they are best done."""
-    recipes: dict[str, Recipe]
-    numbers: dict[tuple[str, str, str], Number]
-    """Published, by recipe, corpus and row."""
+    tables: dict[str, Recipe]
+    """And figures, in the order of the paper."""
 
     @classmethod
-    def open(cls, folder: str | Path, scale: str = "here") -> Book:
+    def open(cls, folder: str | Path, scale: str = "here") -> Recipes:
         """Read and check a folder."""
         one_of("--scale", scale, SCALES)
         folder = Path(folder)
-        corpora, texts = _texts(_read(folder / CORPORA), scale)
-        tables = _read(folder / RUNS)
-        runs = {
-            name: record(RunEntry, {"name": name, **at_scale(_like(tables, name), scale)}, where=f"{RUNS}: {name}")
-            for name in tables
-        }
-        recipes = {path.stem: _recipe(path) for path in _recipe_files(folder)}
-        published = _read(folder / PUBLISHED)
-        numbers = {
-            (recipe.name, row.corpus, row.row): _number(published, recipe.name, row)
-            for recipe in recipes.values()
-            for row in recipe.rows
-        }
-        book = cls(folder, scale, corpora, texts, runs, recipes, numbers)
-        book._check()
-        return book
+        texts, runs, published = (_read(folder / name) for name in (CORPORA, RUNS, PUBLISHED))
+        files = [path for path in sorted(folder.glob("*.toml")) if path.name not in (CORPORA, RUNS, PUBLISHED)]
+        places = {name: number for number, name in enumerate(ORDER)}
+        files.sort(key=lambda path: places.get(path.stem, len(ORDER)))
+        found = cls(
+            folder,
+            scale,
+            _records(CorpusEntry, texts.get("corpora", {}), scale, where=f"{CORPORA}: corpora."),
+            _records(TextEntry, texts.get("texts", {}), scale, where=f"{CORPORA}: texts."),
+            _records(RunEntry, {name: _like(runs, name) for name in runs}, scale, where=f"{RUNS}: "),
+            {path.stem: _recipe(path, published.get(path.stem, {})) for path in files},
+        )
+        for name, known, where in found._names():
+            _known(name, known, where)
+        return found
 
     @property
     def results(self) -> Path:
         """Where results at this scale are kept."""
         return self.folder / RESULTS / self.scale
 
-    def recipe(self, name: str) -> Recipe:
+    def table(self, name: str) -> Recipe:
         """A table or figure by name."""
-        if name not in self.recipes:
-            known = (*self.recipes, "all")
+        if name not in self.tables:
+            known = (*self.tables, "all")
             raise ConfigError(f"There is no recipe {name!r}.{nearest(name, known)} Known: {', '.join(known)}.")
-        return self.recipes[name]
+        return self.tables[name]
 
     def in_order(self, names: Iterable[str]) -> list[RunEntry]:
         """Runs with all that they are made of, in the order of `runs.toml`."""
@@ -118,44 +99,33 @@ class Book:
             inner: tuple[str, ...] = self.texts[name].of
         else:
             run = self.runs[name]
-            inner = (run.corpus, *filter(None, (run.text,)), *run.columns.values(), *run.members)
+            inner = (run.corpus, *run.texts, *run.members)
         return tuple(dict.fromkeys(role for part in inner for role in self.roles(part)))
 
-    # ---- checks -----------------------------------------------------------------------------------------------------
-
-    def _check(self) -> None:
+    def _names(self) -> Iterable[tuple[str, Iterable[str], str]]:
+        """What is named somewhere, what it may be, and where that is."""
         texts = (*self.corpora, *self.texts)
         for text in self.texts.values():
-            for name in text.of:
-                _known(name, texts, f"{CORPORA}: texts.{text.name}.of")
+            yield from ((name, texts, f"{CORPORA}: texts.{text.name}.of") for name in text.of)
         for corpus in self.corpora.values():
-            if corpus.stand_in:
-                _known(corpus.stand_in, self.corpora, f"{CORPORA}: {corpus.name}.stand_in")
+            yield corpus.stand_in or corpus.name, self.corpora, f"{CORPORA}: {corpus.name}.stand_in"
         for run in self.runs.values():
-            self._check_run(run, texts)
-        for recipe in self.recipes.values():
-            self._check_recipe(recipe)
-
-    def _check_run(self, run: RunEntry, texts: Iterable[str]) -> None:
-        _known(run.corpus, self.corpora, f"{RUNS}: {run.name}.corpus")
-        for name in (*filter(None, (run.text,)), *run.columns.values()):
-            _known(name, texts, f"{RUNS}: {run.name}")
-        for name in run.members:
-            _known(name, self.runs, f"{RUNS}: {run.name}.members")
-        if run.preset:
-            _known(run.preset, preset_names(), f"{RUNS}: {run.name}.preset")
-
-    def _check_recipe(self, recipe: Recipe) -> None:
-        where = f"{recipe.name}.toml"
-        for row in recipe.rows:
-            _known(row.run, self.runs, f"{where}: {row.row}.run")
-            _known(row.corpus, self.corpora, f"{where}: {row.row}.corpus")
-            if row.over:
-                _known(row.over, [other.row for other in recipe.rows], f"{where}: {row.row}.over")
-        for claim in recipe.claims:
-            rows = [row.row for row in recipe.rows if row.corpus == claim.corpus]
-            for name in (*claim.rows, *claim.lower, *claim.than):
-                _known(name, rows, f"{where}: the claim {claim.says!r}")
+            where = f"{RUNS}: {run.name}"
+            yield run.corpus, self.corpora, f"{where}.corpus"
+            yield from ((name, texts, where) for name in run.texts)
+            yield from ((name, self.runs, f"{where}.members") for name in run.members)
+            if run.preset:
+                yield run.preset, preset_names(), f"{where}.preset"
+        for recipe in self.tables.values():
+            for row in recipe.rows:
+                where = f"{recipe.name}.toml: {row.row}"
+                yield row.run, self.runs, f"{where}.run"
+                yield row.corpus, self.corpora, f"{where}.corpus"
+                yield row.over or row.row, [other.row for other in recipe.rows], f"{where}.over"
+            for claim in recipe.claims:
+                rows = [row.row for row in recipe.rows if row.corpus == claim.corpus]
+                where = f"{recipe.name}.toml: the claim {claim.says!r}"
+                yield from ((name, rows, where) for name in (*claim.rows, *claim.lower, *claim.than))
 
 
 def find_folder() -> Path:
@@ -167,12 +137,6 @@ def find_folder() -> Path:
     raise InputError(f"there are no recipes here. Name their folder with --recipes, such as {FOLDER}.", path=FOLDER)
 
 
-def _recipe_files(folder: Path) -> list[Path]:
-    found = [path for path in sorted(folder.glob("*.toml")) if path.name not in (CORPORA, RUNS, PUBLISHED)]
-    place = {name: number for number, name in enumerate(ORDER)}
-    return sorted(found, key=lambda path: place.get(path.stem, len(ORDER)))
-
-
 def _read(path: Path) -> Table:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -180,6 +144,14 @@ def _read(path: Path) -> Table:
         raise InputError("there is no such file, and a folder of recipes has one.", path=path) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not a TOML file: {error}.") from None
+
+
+def _records(kind: type, tables: Table, scale: str, *, where: str) -> dict[str, Any]:
+    """The records of named tables, as they are at a scale."""
+    return {
+        name: record(kind, {"name": name, **at_scale(table, scale)}, where=f"{where}{name}")
+        for name, table in tables.items()
+    }
 
 
 def _like(tables: Table, name: str, after: tuple[str, ...] = ()) -> Table:
@@ -196,36 +168,25 @@ def _like(tables: Table, name: str, after: tuple[str, ...] = ()) -> Table:
     return merged(shared, {key: value for key, value in table.items() if key != "like"})
 
 
-def _texts(table: Table, scale: str) -> tuple[dict[str, CorpusEntry], dict[str, TextEntry]]:
-    corpora = {
-        name: record(CorpusEntry, {"name": name, **entry}, where=f"{CORPORA}: corpora.{name}")
-        for name, entry in table.get("corpora", {}).items()
-    }
-    texts = {
-        name: record(TextEntry, {"name": name, **at_scale(entry, scale)}, where=f"{CORPORA}: texts.{name}")
-        for name, entry in table.get("texts", {}).items()
-    }
-    return corpora, texts
-
-
-def _recipe(path: Path) -> Recipe:
+def _recipe(path: Path, published: Table) -> Recipe:
     table = _read(path)
-    table["rows"] = tuple(record(Row, row, where=f"{path.name}: rows") for row in table.get("rows", []))
+    rows: list[Row] = [record(Row, row, where=f"{path.name}: rows") for row in table.get("rows", [])]
+    table["rows"] = tuple(_with_number(row, published, recipe=path.stem) for row in rows)
     table["claims"] = tuple(record(Claim, claim, where=f"{path.name}: claims") for claim in table.get("claims", []))
-    return record(Recipe, {"name": path.stem, **table}, where=path.name)
+    found: Recipe = record(Recipe, {"name": path.stem, **table}, where=path.name)
+    return found
 
 
-def _number(published: Table, recipe: str, row: Row) -> Number:
-    """The published number of a row; an error if nothing is said about it."""
-    table = published.get(recipe, {})
-    source = str(table.get("source", ""))
-    found = table.get(row.corpus, {}).get(row.row, table.get("unprinted"))
+def _with_number(row: Row, published: Table, *, recipe: str) -> Row:
+    """A row with its published number, if it has one; an error if nothing is said about it."""
+    source = str(published.get("source", ""))
+    found = published.get(row.corpus, {}).get(row.row, published.get("unprinted"))
     if found is None or not source:
         raise ConfigError(
             f"{PUBLISHED}: nothing is said about {recipe}, {row.corpus}, {row.row!r}. Give the published number, or a "
             f"text that says why there is none, and the table's source."
         )
-    return Number(None, source, found) if isinstance(found, str) else Number(float(found), source)
+    return dataclasses.replace(row, published=None if isinstance(found, str) else float(found), source=source)
 
 
 def _known(name: str, known: Iterable[str], where: str) -> None:
