@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 WIDTH, HEIGHT = 720, 360  # of the scatter chart, with its margins
 LEFT, RIGHT, TOP, BOTTOM = 64, 24, 16, 52
+BEST = ' class="best"'
 LETTER = 7.0  # width of an average letter of a label
 FACTORS = ((1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))  # of powers of ten, the finest first
 
@@ -30,16 +31,12 @@ def bar_chart(points: Sequence[Point], *, unit: str) -> str:
     """Horizontal bars as long as y, in the order given; the shortest is drawn in the accent colour."""
     shortest, longest = min(point.y for point in points), max(point.y for point in points)
     rows = "".join(
-        f'<li{_best(point.y == shortest)}><span class="name">{html.escape(point.label)}</span>'
+        f'<li{BEST if point.y == shortest else ""}><span class="name">{html.escape(point.label)}</span>'
         f'<span class="length"><span class="bar" style="--share:{point.y / longest:.4f}"></span>'
         f'<span class="value">{html.escape(point.shown)}</span></span></li>\n'
         for point in points
     )
     return f'<ul class="bars" aria-label="{html.escape(unit)}">\n{rows}</ul>\n'
-
-
-def _best(best: bool) -> str:
-    return ' class="best"' if best else ""
 
 
 def scatter_chart(points: Sequence[Point], *, title: str, x_label: str, y_label: str) -> str:

@@ -10,78 +10,32 @@ import platform
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from modlm import __version__
-from modlm.arrays import threads
 from modlm.errors import OutputError
-from modlm.experiments.charts import Point
 from modlm.experiments.demo_nets import HYBRID, NETS, nets_can_be_trained, trained_net
+from modlm.experiments.demo_report import COLUMNS, PRUNING, DemoResult, Trained, line, page
 from modlm.experiments.demo_text import DemoText, demo_sentences
-from modlm.experiments.machine import processor
-from modlm.experiments.report import Report, Table, write_report
 from modlm.files import folder_bytes, new_folder
 from modlm.model.folder import save
 from modlm.model.interpolation import interpolate
-from modlm.model.language_model import Explanation, LanguageModel, Prediction
+from modlm.model.language_model import LanguageModel
 from modlm.model.ngram_lm import NgramLM
-from modlm.progress import short
 from modlm.smoothing import SMOOTHERS
 from modlm.text.corpus import Corpus
 
 ORDER = 5
 MIN_COUNT = 2  # words seen once in training are unknown, so that the models learn what unknown words do
-PRUNING = 1e-7  # relative rise in perplexity for which an n-gram goes
 CONTEXTS = ("return true if", "this is a", "the value of")
 SENTENCE = "return true if the value is a list ."
-KNESER_NEY = "modified-kneser-ney"
+KINDS = ("modified-kneser-ney", *NETS)  # a model of each kind
 REPEATS = 3  # of the timed scoring; the fastest counts
 WORDS = 6  # predictions for each context
-INFINITE = 1e9  # perplexities from here on are shown as such
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """A model and its row of the table."""
-
-    label: str
-    model: LanguageModel
-    seconds: float
-    """Training: counting, smoothing and compiling (and tuning, for a static mixture)."""
-    valid: float
-    """Perplexity."""
-    test: float
-    words_per_second: float
-    """Scoring the test part, reading and encoding included."""
-    bytes: int
-    """Of the model folder."""
-
-
-@dataclass(frozen=True, slots=True)
-class DemoResult:
-    """What the demo found; `best` is by validation perplexity."""
-
-    rows: tuple[Trained, ...]
-    best: Trained
-    predictions: tuple[tuple[str, list[Prediction]], ...]
-    explained: Trained
-    """The hybrid, or the best where nets cannot be trained."""
-    explanation: tuple[Explanation, ...]
-    """Of SENTENCE."""
-    words: tuple[int, int, int]
-    """In the train, valid and test parts."""
-    vocabulary: int
-    seconds: float
-
-    @property
-    def kinds(self) -> tuple[Trained, ...]:
-        """One model of each kind: Kneser-Ney n-grams, and the nets."""
-        return tuple(row for row in self.rows if row.label in (KNESER_NEY, *NETS))
 
 
 def run_demo(target: Path, *, say: Say, overwrite: bool = False, text: DemoText | None = None) -> DemoResult:
@@ -103,12 +57,12 @@ def run_demo(target: Path, *, say: Say, overwrite: bool = False, text: DemoText 
         rows = []
         for row in chain(trained(train, paths, scratch / "ngrams"), trained_nets(paths, scratch, say)):
             rows.append(row)
-            say(line(cells(row)))
+            say(line(row.cells))
         best = min(rows, key=lambda row: row.valid)
         save(best.model, place / "model", card=card(best))
         result = found(rows, best, train, paths, begun)
         shutil.rmtree(scratch, ignore_errors=True)
-        write_report(report(result), place / "report.html")
+        (place / "report.html").write_text(page(result), encoding="utf-8")
     return result
 
 
@@ -185,80 +139,4 @@ def card(best: Trained) -> str:
         f"- Perplexity: {best.valid:.2f} on the validation part, by which it was chosen; {best.test:.2f} on the test "
         f"part\n\n"
         f"Made by modlm {__version__}: modlm demo\n"
-    )
-
-
-# ---- what people see -------------------------------------------------------------------------------------------------
-
-COLUMNS = ("model", "valid", "test", "words/s", "size", "training")
-NOTE = (
-    "N-grams have order 5 unless it says otherwise. words/s is scoring the test part from its file; training is "
-    "counting, smoothing and compiling, and for nets all of the run with its evaluations. Maximum likelihood gives "
-    "unseen words after seen contexts no probability at all, so its perplexity is infinite; with static λ it is a "
-    "proper model. Static λ is tuned by EM on the validation part, so its valid column flatters it a little; so do the "
-    "nets', whose best evaluation was chosen by it. Pruned: without the n-grams whose loss changes perplexity by less "
-    f"than {PRUNING:g}, relatively."
-)
-
-
-def cells(row: Trained) -> tuple[str, ...]:
-    """A row of the table as text."""
-    return (
-        row.label,
-        shown(row.valid),
-        shown(row.test),
-        short(row.words_per_second),
-        f"{row.bytes / 1e6:.1f} MB",
-        f"{row.seconds:.2f} s",
-    )
-
-
-def shown(perplexity: float) -> str:
-    """A perplexity; a model that gives some word of the text no probability has an infinite one."""
-    return f"{perplexity:,.1f}" if perplexity < INFINITE else "∞"
-
-
-def line(cells: tuple[str, ...]) -> str:
-    """A line of the printed table."""
-    return f"{cells[0]:<35}" + "".join(f"{cell:>11}" for cell in cells[1:])
-
-
-def report(result: DemoResult) -> Report:
-    """The page."""
-    best = result.best
-    train, valid, test = (f"{count:,}" for count in result.words)
-    return Report(
-        title="modlm: n-grams, nets and hybrids on the text that Python carries",
-        paragraphs=(
-            f"The language reference, docstrings and comments of Python {platform.python_version()}: {train} words to "
-            f"train on, {valid} to choose by, {test} to report. The parts come from different documents. "
-            f"{result.vocabulary:,} words are known; words seen once in training count as unknown.",
-            f"Best on the validation part, and so the model that was saved: {best.label}, with a test perplexity of "
-            f"{shown(best.test)}. Perplexity counts every word and one end for each sentence; lower is better.",
-        ),
-        table=Table(
-            title="Perplexity, speed and size", columns=COLUMNS, rows=tuple(cells(row) for row in result.rows),
-            note=NOTE, best=result.rows.index(best),
-        ),
-        models=tuple(
-            Point(row.label, row.bytes / 1e6, row.test, shown(row.test)) for row in result.rows if row.test < INFINITE
-        ),
-        predictions=result.predictions,
-        explanation=explanation_table(result),
-        closing=f"modlm {__version__}, Python {platform.python_version()}, {processor()}, {threads()} threads. "
-        f'The whole demo took {result.seconds:.0f} seconds. In this folder, try: modlm next model "{CONTEXTS[0]}"',
-    )  # fmt: skip
-
-
-def explanation_table(result: DemoResult) -> Table:
-    """For each word of a sentence its probability, and the share of each column in it."""
-    names = tuple(result.explanation[0].shares)
-    return Table(
-        columns=("word", "probability", *names),
-        rows=tuple(
-            (step.word, f"{step.probability:.4f}", *(f"{step.shares[name]:.0%}" for name in names))
-            for step in result.explanation
-        ),
-        title=f"Where the probabilities of a sentence come from: {result.explained.label}",
-        note="The share of a column is λ_k P_k / p: its part of the word's probability.",
     )

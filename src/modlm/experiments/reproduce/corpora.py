@@ -20,7 +20,6 @@ from modlm.files import new_file
 from modlm.text.sources import Files
 from modlm.text.vocabulary import Vocabulary
 
-PARTS = ("train", "valid", "test", "vocabulary")
 PATTERNS = {"train": "*train*", "valid": "*valid*", "test": "*test*", "vocabulary": "*vocab*"}
 
 
@@ -31,8 +30,6 @@ class Corpora:
         self.recipes, self.made = recipes, made
         self.data = os.environ.get("MODLM_DATA", "")
         self.given = {name: _found(name, path, recipes.corpora) for name, path in given.items()}
-
-    # ---- which corpus -----------------------------------------------------------------------------------------------
 
     def used(self, role: str) -> CorpusEntry:
         """The corpus that is taken for one of the paper's: itself, or what stands for it."""
@@ -47,8 +44,6 @@ class Corpora:
     def names(self, name: str) -> tuple[str, ...]:
         """The corpora, as they are here, that a run draws on."""
         return tuple(dict.fromkeys(entry.name for entry in self.taken(name).values()))
-
-    # ---- files ------------------------------------------------------------------------------------------------------
 
     def part(self, role: str, part: str) -> tuple[Path, ...]:
         """The files of a part of a corpus; none if it has no such part."""
@@ -85,17 +80,13 @@ class Corpora:
         parts = tuple(path for name in entry.of for path in self.files(name))
         return parts if entry.whole else (self._written(entry, parts),)
 
-    def file(self, text: str) -> Path:
-        """The same as one file."""
-        files = self.files(text)
-        return files[0] if len(files) == 1 else self._written(TextEntry(name=text, of=(text,)), files)
-
     def sources(self, text: str) -> tuple[Path, ...]:
         """The same with a file for each text that it joins, since a net trained on several knows them apart."""
         entry = self.recipes.texts.get(text)
-        if entry is None or not entry.whole:
-            return (self.file(text),)
-        return tuple(path for name in entry.of for path in self.sources(name))
+        if entry is not None and entry.whole:
+            return tuple(path for name in entry.of for path in self.sources(name))
+        files = self.files(text)
+        return files if len(files) == 1 else (self._written(TextEntry(name=text, of=(text,)), files),)
 
     def _written(self, entry: TextEntry, files: tuple[Path, ...]) -> Path:
         """The lines that an entry keeps of some files, in a file named after both."""
@@ -152,8 +143,8 @@ def _found(name: str, path: Path, known: Iterable[str]) -> Path:
     corpus, _, part = name.partition(".")
     if corpus not in (known := list(known)):
         raise ConfigError(f"--corpus: there is no {corpus!r}.{nearest(corpus, known)} Known: {', '.join(known)}.")
-    if part and part not in PARTS:
-        raise ConfigError(f"--corpus: {name!r} names no part of a corpus. Parts: {', '.join(PARTS)}.")
+    if part and part not in PATTERNS:
+        raise ConfigError(f"--corpus: {name!r} names no part of a corpus. Parts: {', '.join(PATTERNS)}.")
     if not path.exists():
         raise InputError(f"there is no such file or folder, but --corpus {name} names it.", path=path)
     return path

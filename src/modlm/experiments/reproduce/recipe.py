@@ -198,12 +198,6 @@ class Recipe:
         return tuple(dict.fromkeys(row.run for row in self.rows))
 
 
-def at_scale(table: Table, scale: str) -> Table:
-    """The table as it is at a scale."""
-    plain = {key: value for key, value in table.items() if key not in SCALES}
-    return merged(plain, table.get(scale, {}))
-
-
 def record(kind: type[Any], table: Table, *, where: str) -> Any:
     """The record of a table; what does not fit is answered with its place."""
     known = fields_of(kind)

@@ -13,17 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from modlm.errors import ConfigError, InputError, nearest
-from modlm.experiments.reproduce.recipe import (
-    SCALES,
-    Claim,
-    CorpusEntry,
-    Recipe,
-    Row,
-    RunEntry,
-    TextEntry,
-    at_scale,
-    record,
-)
+from modlm.experiments.reproduce.recipe import SCALES, Claim, CorpusEntry, Recipe, Row, RunEntry, TextEntry, record
 from modlm.nets.config import one_of
 from modlm.training.config_file import Table, merged, preset_names
 
@@ -147,11 +137,12 @@ def _read(path: Path) -> Table:
 
 
 def _records(kind: type, tables: Table, scale: str, *, where: str) -> dict[str, Any]:
-    """The records of named tables, as they are at a scale."""
-    return {
-        name: record(kind, {"name": name, **at_scale(table, scale)}, where=f"{where}{name}")
-        for name, table in tables.items()
-    }
+    """The records of named tables, with what holds at this scale laid over the rest."""
+    found = {}
+    for name, table in tables.items():
+        plain = {key: value for key, value in table.items() if key not in SCALES}
+        found[name] = record(kind, {"name": name, **merged(plain, table.get(scale, {}))}, where=f"{where}{name}")
+    return found
 
 
 def _like(tables: Table, name: str, after: tuple[str, ...] = ()) -> Table:

@@ -275,7 +275,7 @@ def _timed(runs: Runs, run: RunEntry) -> dict[str, Any]:
     require("torch", extra="neural", purpose="Measuring nets")
     from modlm.experiments.reproduce.speed import words_per_second
 
-    return {"values": words_per_second(runs.corpora.file(run.corpus), runs.test(run))}
+    return {"values": words_per_second(runs.corpora.files(run.corpus), runs.test(run))}
 
 
 DOING: dict[str, Callable[[Runs, RunEntry], dict[str, Any]]] = {
