@@ -49,7 +49,7 @@ HYBRID = "hybrid, LSTM and n-grams"
 NETS: dict[str, Table] = {
     "neural LM, LSTM": {"kind": "neural", "net": SMALL},
     "interpolated n-grams, LSTM": {
-        "kind": "interpolated", "net": {"hidden": 48}, "optimiser": {"learning_rate": 0.003},
+        "kind": "interpolated", "net": {"hidden": 48}, "optimiser": {"learning_rate": 0.003}
     },
     HYBRID: {"kind": "hybrid", "net": SMALL},
 }  # fmt: skip
