@@ -101,11 +101,10 @@ def measured(asked: argparse.Namespace, name: str, work: Path) -> dict[str, Any]
         results[hidden] = adapt(config, prepared)
     assert prepared is not None
     plain, vectors = results[False], results[True]
-    test = {mixture: numbers.as_dict() for mixture, numbers in plain.texts["test"].items()}
-    test[HIDDEN] = vectors.texts["test"]["learned"].as_dict()
-    lines = plain.lines["test"] | {HIDDEN: vectors.lines["test"]["learned"]}
+    mixtures = plain.texts["test"] | {HIDDEN: vectors.texts["test"]["learned"]}
+    lines = {mixture: found.sentence_sums() for mixture, found in mixtures.items()}
     return {
-        "test": test,
+        "test": {mixture: found.as_dict() for mixture, found in mixtures.items()},
         "intervals": intervals(lines, parts["test"]),
         "weights": plain.weights,
         "mean_weights": plain.mean_weights,

@@ -92,8 +92,6 @@ class Result:
     """Nats a token on the stopping part, epoch by epoch."""
     costs: dict[str, float]
     """Seconds, tokens a second, bytes."""
-    lines: dict[str, dict[str, Floats]]
-    """log P of every line, by text and by what was mixed, for those who want to know what could be chance."""
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -151,21 +149,13 @@ def adapt(config: AdaptConfig, prepared: Prepared | None = None) -> Result:
     reported = [name for name in ("valid", "test") if name in rows]
     mixer = StaticMixer(weights_K) if config.mixer == "static" else NetMixer(trained.net)
     whole_2, _ = expectation_maximisation(lm_and_ngram(own, tuned))
-    logs = {name: log_likelihoods(own, name, rows[name], weights_K, whole_2, trained) for name in reported}
     return Result(
         Mixture(own.lm.vocabulary, own.blocks, mixer),
-        {
-            name: {mixture: perplexity_of(found, own.corpora[name]) for mixture, found in mixtures.items()}
-            for name, mixtures in logs.items()
-        },
+        {name: scored(own, name, rows[name], weights_K, whole_2, trained) for name in reported},
         dict(zip(names, weights_K.tolist(), strict=True)),
         dict(zip(names, mean_weights(trained.net, rows[reported[-1]]).tolist(), strict=True)),
         trained.history,
         own.costs,
-        {
-            name: {mixture: sums_of_lines(found, own.corpora[name]) for mixture, found in mixtures.items()}
-            for name, mixtures in logs.items()
-        },
     )
 
 
@@ -245,10 +235,10 @@ def lm_and_ngram(own: Prepared, rows: MixerRows) -> Floats:
     return np.stack([np.exp(rows.log_probs_PK[:, 0].astype(np.float64)), whole_P], axis=1)
 
 
-def log_likelihoods(
+def scored(
     own: Prepared, name: str, rows: MixerRows, weights_K: Floats, whole_2: Floats, trained: Trained
-) -> dict[str, Floats]:
-    """log P of every token under the model alone, the counts alone, and the mixtures of both."""
+) -> dict[str, ScoredText]:
+    """A text under the model alone, the counts alone, and the mixtures of both."""
     whole_P2 = lm_and_ngram(own, rows)
     with np.errstate(divide="ignore"):
         logs = {
@@ -260,20 +250,9 @@ def log_likelihoods(
     begun = time.perf_counter()
     logs["learned"] = log_probs(trained.net, rows)
     own.costs[f"mixer_tokens_per_second_{name}"] = len(rows) / max(time.perf_counter() - begun, 1e-9)
-    return logs
-
-
-def sums_of_lines(log_probs_P: Floats, corpus: Corpus) -> Floats:
-    """log P of each line, its end included."""
-    firsts = corpus.starts[:-1] - np.arange(corpus.sentences)  # places among the predicted ones
-    sums: Floats = np.add.reduceat(log_probs_P, firsts)
-    return sums
-
-
-def perplexity_of(log_probs_P: Floats, corpus: Corpus) -> ScoredText:
-    """The perplexity of a text whose predictions have these logarithms."""
-    ids = np.asarray(corpus.ids)
-    return ScoredText.of(ids[ids != corpus.vocabulary.start], log_probs_P, corpus.size)
+    corpus = own.corpora[name]
+    ids = np.asarray(corpus.ids)[np.asarray(corpus.ids) != corpus.vocabulary.start]
+    return {mixture: ScoredText.of(ids, log_probs_P, corpus.size) for mixture, log_probs_P in logs.items()}
 
 
 def peak_memory() -> float:

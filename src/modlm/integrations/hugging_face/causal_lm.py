@@ -75,21 +75,12 @@ class CausalLm:
     @classmethod
     def load(cls, folder: str | Path, *, gguf: str = "", start: int | None = None, device: str = "cpu") -> CausalLm:
         """From a folder on this machine (nothing is downloaded), whose weights may be a GGUF file in it."""
-        transformers = require("transformers", extra="hf", purpose="A causal language model")
         place = Path(folder)
         if not place.is_dir() or (gguf and not (place / gguf).is_file()):
             raise InputError("there is no such model folder or GGUF file. Nothing is downloaded.", path=place / gguf)
         if gguf:
             require("gguf", extra="gguf", purpose="Reading a GGUF file")
-        options = {"gguf_file": gguf} if gguf else {}
-        quiet = contextlib.nullcontext() if watched() else contextlib.redirect_stderr(io.StringIO())
-        try:
-            with quiet:  # of progress bars, which are drawn whoever watches; what goes wrong is raised
-                model = transformers.AutoModelForCausalLM.from_pretrained(
-                    place, dtype=torch.float32, local_files_only=True, **options
-                )
-        except (OSError, ValueError, KeyError, ImportError) as error:
-            raise InputError(f"transformers cannot read a causal language model here: {error}", path=place) from error
+        model = read("AutoModelForCausalLM", place, gguf, what="a causal language model", dtype=torch.float32)
         size = int(model.get_output_embeddings().weight.shape[0])
         vocabulary = TokenVocabulary.from_tokenizer(tokenizer_of(place, gguf), size=size)
         return cls(model.to(device), vocabulary, start=start)
@@ -175,17 +166,23 @@ def distribution_features(log_probs_PV: Tensor) -> Tensor:
     return torch.stack([best_P2[:, 0], entropy_P, gap_P], dim=1)
 
 
+def read(kind: str, folder: Path, gguf: str, *, what: str, **options: Any) -> Any:
+    """What a class of `transformers` finds in a folder."""
+    transformers = require("transformers", extra="hf", purpose="A causal language model")
+    options |= {"gguf_file": gguf} if gguf else {}
+    quiet = contextlib.nullcontext() if watched() else contextlib.redirect_stderr(io.StringIO())
+    try:
+        with quiet:  # of progress bars, which are drawn whoever watches; what goes wrong is raised
+            return getattr(transformers, kind).from_pretrained(folder, local_files_only=True, **options)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise InputError(f"transformers cannot read {what} here: {error}", path=folder) from error
+
+
 def tokenizer_of(folder: Path, gguf: str) -> bytes:
     """The `tokenizer.json` of a model folder, made if it has another kind of tokenizer."""
     if (folder / "tokenizer.json").is_file():
         return tokenizer_bytes(folder)
-    transformers = require("transformers", extra="hf", purpose="A causal language model")
-    options = {"gguf_file": gguf} if gguf else {}
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, **options)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise InputError(f"transformers cannot read a tokenizer here: {error}", path=folder) from error
-    backend = getattr(tokenizer, "backend_tokenizer", None)
+    backend = getattr(read("AutoTokenizer", folder, gguf, what="a tokenizer"), "backend_tokenizer", None)
     if backend is None:
         raise InputError("its tokenizer has no tokenizer.json form (it is a slow one).", path=folder)
     text: str = backend.to_str()
