@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from modlm.evaluation.compare import drawn_means
-from modlm.integrations.hugging_face.adapt import AdaptConfig, Result, Workshop, adapt, prepare
+from modlm.integrations.hugging_face.adapt import AdaptConfig, Prepared, Result, adapt, prepare
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.mixer_training import MixerConfig
 from modlm.integrations.hugging_face.processor import MixtureLogitsProcessor
@@ -90,28 +90,27 @@ def measured(asked: argparse.Namespace, name: str, work: Path) -> dict[str, Any]
     """The numbers of one corpus: without hidden vectors and with them, and the cost of generating."""
     parts = {part: unpacked(asked, name, part, work) for part in ("train", "valid", "test")}
     results: dict[bool, Result] = {}
-    shop: Workshop | None = None
+    prepared: Prepared | None = None
     for hidden in (True, False):  # the pass with hidden vectors serves both
         config = AdaptConfig(
             hf=Path(asked.hf), gguf=asked.gguf, text=(parts["train"],), valid=parts["valid"], test=parts["test"],
             order=asked.order, reading=Reading(window=asked.window, hidden=hidden),
             training=MixerConfig.usual(hidden_state=hidden, epochs=asked.epochs),
         )  # fmt: skip
-        shop = prepare(config) if shop is None else shop.read_as(config)
-        results[hidden] = adapt(config, shop)
-    assert shop is not None
+        prepared = prepare(config) if prepared is None else prepared.read_as(config)
+        results[hidden] = adapt(config, prepared)
+    assert prepared is not None
     plain, vectors = results[False], results[True]
-    test = {mixture: numbers.as_dict() for mixture, numbers in plain.texts["test"].items()}
-    test[HIDDEN] = vectors.texts["test"]["learned"].as_dict()
-    lines = plain.lines["test"] | {HIDDEN: vectors.lines["test"]["learned"]}
+    mixtures = plain.texts["test"] | {HIDDEN: vectors.texts["test"]["learned"]}
+    lines = {mixture: found.sentence_sums() for mixture, found in mixtures.items()}
     return {
-        "test": test,
+        "test": {mixture: found.as_dict() for mixture, found in mixtures.items()},
         "intervals": intervals(lines, parts["test"]),
         "weights": plain.weights,
         "mean_weights": plain.mean_weights,
         "epochs": len(plain.history) - 1,
         "costs": vectors.costs | plain.costs,
-        "generation": generation(shop.lm, plain, parts["test"]),
+        "generation": generation(prepared.lm, plain, parts["test"]),
     }
 
 

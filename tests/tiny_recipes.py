@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from modlm.experiments.reproduce.book import Book
 from modlm.experiments.reproduce.corpora import Corpora
-from modlm.experiments.reproduce.workshop import Workshop
+from modlm.experiments.reproduce.recipe_folder import Recipes
+from modlm.experiments.reproduce.runs import Runs
 
 GOLDEN = Path(__file__).parent / "golden" / "small.txt"
 CORPORA = """
@@ -112,7 +112,7 @@ def write_recipes(folder: Path) -> None:
         (folder / "recipes" / f"{name}.toml").write_text(text, encoding="utf-8")
 
 
-def shop_in(place: Path, scale: str = "here", *, given: dict[str, Path] | None = None, **options: Any) -> Workshop:
-    """A workshop on what `write_recipes` wrote."""
-    book = Book.open(place / "recipes", scale)
-    return Workshop(book, place / "runs", Corpora(book, place / "runs" / "texts", given=given or {}), **options)
+def runs_in(place: Path, scale: str = "here", *, given: dict[str, Path] | None = None, **options: Any) -> Runs:
+    """A running on what `write_recipes` wrote."""
+    corpora = Corpora(Recipes.open(place / "recipes", scale), place / "runs" / "texts", given=given or {})
+    return Runs(corpora, place / "runs", **options)

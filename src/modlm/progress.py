@@ -74,6 +74,13 @@ def short(number: float) -> str:
     return f"{number:.3g}"
 
 
+def percent(share: float) -> str:
+    """A share for people: 12.3%, 0.45%, <0.01%."""
+    if 0 < share < 0.0001:
+        return "<0.01%"
+    return f"{share:.1%}" if share >= 0.01 or share == 0 else f"{share:.2%}"
+
+
 def watched() -> bool:
     """Whether somebody sees standard error and wants to."""
     return sys.stderr.isatty() and os.environ.get("MODLM_PROGRESS", "1") != "0"

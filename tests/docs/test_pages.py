@@ -10,7 +10,7 @@ import pytest
 from tests.docs.blocks import blocks_of
 from tests.docs.running import Runner
 
-from modlm.experiments import demo
+from modlm.experiments import demo_text
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if blocks_of(path))
@@ -21,7 +21,7 @@ MUST_RUN = "counts-without-text domain export python rescore serve".split()
 def texts_are_collected_once() -> Iterator[None]:
     """Pages begin with the same text of Python; finding it takes longer than all that most of them do with it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo, "demo_sources", functools.cache(demo.demo_sources))
+        patch.setattr(demo_text, "demo_sources", functools.cache(demo_text.demo_sources))
         yield
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from modlm.errors import InputError, OutputError
 from modlm.experiments import demo_text
-from modlm.experiments.demo import write_texts
-from modlm.experiments.demo_text import LIBRARY, REFERENCE, DemoText, demo_sentences, documents
+from modlm.experiments.demo_text import LIBRARY, REFERENCE, DemoText, demo_sentences, documents, write_texts
 
 RESERVED = {"<s>", "</s>", "<unk>"}
 SECONDS = 60  # far above the few it takes, for slow machines

@@ -10,12 +10,18 @@ import pytest
 
 from modlm.cli.app import run
 from modlm.errors import ConfigError, InputError
-from modlm.experiments.reproduce.answers import Answer, answers, holds, in_the_same_order, significant
-from modlm.experiments.reproduce.book import Book
+from modlm.experiments.reproduce.compared_rows import (
+    ComparedRow,
+    compared_rows,
+    holds,
+    in_the_same_order,
+    significant,
+)
 from modlm.experiments.reproduce.corpora import kept
-from modlm.experiments.reproduce.entries import Claim, Row, TextEntry
-from modlm.experiments.reproduce.workshop import Workshop
-from tiny_recipes import MINI, PUBLISHED, RUNS, Reproduce, shop_in
+from modlm.experiments.reproduce.recipe import Claim, Row, TextEntry
+from modlm.experiments.reproduce.recipe_folder import Recipes
+from modlm.experiments.reproduce.runs import Runs
+from tiny_recipes import MINI, PUBLISHED, RUNS, Reproduce, runs_in
 
 # ---- the command -----------------------------------------------------------------------------------------------------
 
@@ -25,10 +31,10 @@ def test_what_is_missing_is_run_once(place: Path, reproduce: Reproduce, monkeypa
     assert {"label", "paper", "ours"} <= set(first[0])
     assert (first[0]["paper"], first[0]["ours"]) == (200, 200)
     assert first[1]["difference"] == pytest.approx(first[1]["ours"] / 20 - 1)
-    shop = shop_in(place)
-    valid = {entry.name: shop.results.find(entry).valid for entry in shop.book.in_order(["mixed"])}
+    runs = runs_in(place)
+    valid = {entry.name: runs.results.find(entry).valid for entry in runs.recipes.in_order(["mixed"])}
     assert valid["mixed"] <= min(valid["kn"], valid["wsj-kn"])  # that is what the weights were tuned for
-    monkeypatch.setattr(Workshop, "carry_out", None)
+    monkeypatch.setattr(Runs, "carry_out", None)
     assert reproduce("mini") == first
     monkeypatch.delenv("MODLM_DATA")
     assert reproduce("mini") == first  # drawn again without any corpus
@@ -53,8 +59,8 @@ def test_redraw_runs_nothing(reproduce: Reproduce) -> None:
 
 def test_changed_settings_make_a_result_out_of_date(place: Path, reproduce: Reproduce) -> None:
     reproduce("mini", "--row", "1")
-    runs = place / "recipes" / "runs.toml"
-    runs.write_text(RUNS.replace("modified-kneser-ney", "witten-bell"), encoding="utf-8")
+    path = place / "recipes" / "runs.toml"
+    path.write_text(RUNS.replace("modified-kneser-ney", "witten-bell"), encoding="utf-8")
     needs = {need["run"]: need["why"] for need in reproduce("mini", "--dry-run")}
     assert needs["kn"] == "its settings changed" and "sizes" in needs
 
@@ -121,20 +127,19 @@ def test_a_text_is_known_by_what_its_entry_says() -> None:
 
 
 def test_texts_differ_by_scale(place: Path) -> None:
-    sizes = {
-        scale: len(shop_in(place, scale).corpora.file("both").read_bytes().splitlines()) for scale in ("here", "full")
-    }
-    assert sizes == {"here": 200 + 38, "full": 200 + 150}
+    for scale, lines in (("here", 200 + 38), ("full", 200 + 150)):
+        files = runs_in(place, scale).corpora.files("both")
+        assert sum(len(path.read_bytes().splitlines()) for path in files) == lines
 
 
 def test_a_corpus_that_is_nowhere_says_how_to_give_it(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MODLM_DATA")
     with pytest.raises(InputError, match=r"MODLM_DATA.*--corpus newswire=PATH"):
-        shop_in(place).corpora.files("wsj")
+        runs_in(place).corpora.files("wsj")
 
 
 def test_a_folder_gives_all_parts_of_a_corpus(place: Path) -> None:
-    corpora = shop_in(place, given={"ptb": place / "data"}).corpora
+    corpora = runs_in(place, given={"ptb": place / "data"}).corpora
     assert [corpora.one("ptb", part).name for part in ("train", "valid", "test")] == [
         "train.txt",
         "valid.txt",
@@ -147,29 +152,29 @@ def test_a_folder_gives_all_parts_of_a_corpus(place: Path) -> None:
 
 def test_a_trained_run_is_collected_and_its_folder_used_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    shop = shop_in(place)
-    entry = shop.book.runs["hybrid"]
-    config = shop.config(entry)
+    runs = runs_in(place)
+    entry = runs.recipes.runs["hybrid"]
+    config = runs.config(entry)
     assert list(config.columns) == ["kn", "wsj"] and config.columns["wsj"].edge == "repeat"
     assert config.vocabulary.file.endswith(".vocabulary.txt")
-    result = shop.carry_out(entry)
+    result = runs.carry_out(entry)
     assert result.by_frequency["all"]["perplexity"] == pytest.approx(result.test, rel=1e-4)
     assert 0 < result.dense_mass["test"] < 1 and result.journal[-1]["words"] == result.training["words"]
-    assert shop.results.find(entry) == result
+    assert runs.results.find(entry) == result
 
-    shop.beside.path(entry).unlink()
-    shop.own.path(entry).unlink()
+    runs.beside.path(entry).unlink()
+    runs.own.path(entry).unlink()
     monkeypatch.setattr("modlm.training.run.train", None)
-    again = shop.carry_out(entry)
+    again = runs.carry_out(entry)
     assert (again.test, again.journal) == (result.test, result.journal)
 
 
 # ---- claims ----------------------------------------------------------------------------------------------------------
 
 
-def answer(name: str, paper: float | None, ours: float | None, **stand_ins: str) -> Answer:
+def answer(name: str, paper: float | None, ours: float | None, **stand_ins: str) -> ComparedRow:
     row = Row(row=name, corpus="ptb", run="kn")
-    return Answer(row, paper, ours, "source", "", stand_ins, "PTB", 1)
+    return ComparedRow(row, paper, ours, stand_ins, "PTB", 1)
 
 
 @pytest.mark.parametrize(
@@ -208,26 +213,26 @@ def test_a_row_without_a_published_number_is_refused(place: Path) -> None:
     published = place / "recipes" / "published.toml"
     published.write_text(PUBLISHED.replace('unprinted = "made up for a test"\n', ""), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"published.toml.*'2'"):
-        Book.open(place / "recipes")
+        Recipes.open(place / "recipes")
 
 
 def test_a_run_is_like_another_in_its_settings_only(place: Path) -> None:
-    runs = place / "recipes" / "runs.toml"
+    path = place / "recipes" / "runs.toml"
     like = '[lstm]\nkind = "train"\nlike = "hybrid"\npreset = "paper/ptb-lstm"\ncorpus = "ptb"\n'
     own = "settings = { net = { hidden = 8 } }\n"
-    runs.write_text(RUNS + like + own, encoding="utf-8")
-    found = Book.open(place / "recipes").runs["lstm"]
+    path.write_text(RUNS + like + own, encoding="utf-8")
+    found = Recipes.open(place / "recipes").runs["lstm"]
     assert found.settings == {"folds": 2, "net": {"hidden": 8}, "schedule": {"epochs": 1.0}}
     assert (found.preset, found.text, dict(found.columns)) == ("paper/ptb-lstm", "", {})
     chained = '[again]\nkind = "train"\nlike = "lstm"\npreset = "paper/ptb-lstm"\ncorpus = "ptb"\n'
-    runs.write_text(RUNS + like + own + chained, encoding="utf-8")
-    assert Book.open(place / "recipes").runs["again"].settings == found.settings
-    runs.write_text(RUNS + like.replace("hybrid", "again") + chained, encoding="utf-8")
+    path.write_text(RUNS + like + own + chained, encoding="utf-8")
+    assert Recipes.open(place / "recipes").runs["again"].settings == found.settings
+    path.write_text(RUNS + like.replace("hybrid", "again") + chained, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"runs.toml: runs are like each other in a circle: lstm -> again -> lstm"):
-        Book.open(place / "recipes")
-    runs.write_text(RUNS + like.replace("hybrid", "hybird"), encoding="utf-8")
+        Recipes.open(place / "recipes")
+    path.write_text(RUNS + like.replace("hybrid", "hybird"), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"runs.toml: lstm.like: 'hybird' is unknown. Did you mean 'hybrid'"):
-        Book.open(place / "recipes")
+        Recipes.open(place / "recipes")
 
 
 @pytest.mark.parametrize(("schedule", "other_run"), [("constant", False), ("cosine", True)])
@@ -239,15 +244,15 @@ def test_more_epochs_are_the_same_run_unless_the_rate_falls_with_them(
     for epochs in (1.0, 2.0):
         settings = f"optimiser = {{ schedule = '{schedule}' }}, schedule = {{ epochs = {epochs} }}"
         (place / "recipes" / "runs.toml").write_text(RUNS.replace("schedule = { epochs = 1.0 }", settings))
-        shop = shop_in(place)
-        marks.add(shop.results.digest(shop.book.runs["hybrid"], limits=False))
+        runs = runs_in(place)
+        marks.add(runs.results.digest(runs.recipes.runs["hybrid"], limits=False))
     assert len(marks) == (2 if other_run else 1)
 
 
 def test_answers_divide_by_another_row(place: Path) -> None:
     recipe = place / "recipes" / "mini.toml"
     recipe.write_text(MINI.replace('run = "mixed"', 'run = "kn"\nover = "1"'), encoding="utf-8")
-    shop = shop_in(place)
-    shop.carry_out(shop.book.runs["kn"])
-    last = answers(shop.book.recipe("mini"), shop)[-1]
+    runs = runs_in(place)
+    runs.carry_out(runs.recipes.runs["kn"])
+    last = compared_rows(runs.recipes.table("mini"), runs)[-1]
     assert (last.paper, last.ours) == (15.0 / 20.0, 1.0)

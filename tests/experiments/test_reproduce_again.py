@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from modlm.cli.app import run
-from modlm.experiments.reproduce import workshop
-from modlm.experiments.reproduce.answers import answers, holds
-from modlm.experiments.reproduce.entries import Claim, RunEntry
+from modlm.experiments.reproduce import runs as running
+from modlm.experiments.reproduce.compared_rows import compared_rows, holds
+from modlm.experiments.reproduce.recipe import Claim, RunEntry
 from modlm.experiments.reproduce.results import RunResult, days
-from modlm.experiments.reproduce.workshop import Workshop
-from tiny_recipes import MINI, Reproduce, shop_in
+from modlm.experiments.reproduce.runs import Runs
+from tiny_recipes import MINI, Reproduce, runs_in
 
 HYBRID = '[[rows]]\nrow = "4"\nwhat = "trained"\ncorpus = "ptb"\nrun = "hybrid"\n'
 INTERRUPTED = 130
@@ -42,9 +42,9 @@ def command(place: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 @pytest.fixture
 def shipped(place: Path) -> dict[str, bytes]:
     """Every run of the small table has a result of January 2, made elsewhere; the files by name."""
-    shop = shop_in(place, today=lambda: date(2026, 1, 2))
-    for need in shop.needs(["sizes", "mixed"]):
-        shop.carry_out(need.run)
+    runs = runs_in(place, today=lambda: date(2026, 1, 2))
+    for need in runs.needs(["sizes", "mixed"]):
+        runs.carry_out(need.run)
     shutil.rmtree(place / "runs")
     return contents(place / "recipes" / "results")
 
@@ -53,10 +53,10 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.rglob("*.json")}
 
 
-def made_up(shop: Workshop, entry: RunEntry, test: float) -> None:
+def made_up(runs: Runs, entry: RunEntry, test: float) -> None:
     """A result beside the recipes that nobody made."""
-    result = RunResult(run=entry.name, scale="here", kind=entry.kind, digest=shop.results.digest(entry), test=test)
-    shop.beside.write(entry, result)
+    result = RunResult(run=entry.name, scale="here", kind=entry.kind, digest=runs.results.digest(entry), test=test)
+    runs.beside.write(entry, result)
 
 
 def with_a_trained_row(place: Path) -> None:
@@ -148,15 +148,15 @@ def test_an_interrupted_rerun_goes_on(
     done: list[str] = []
 
     def watched(doing: Any) -> Any:
-        def call(shop: Workshop, entry: RunEntry) -> Any:
+        def call(runs: Runs, entry: RunEntry) -> Any:
             done.append(entry.name)
             if entry.name == "wsj-kn" and done.count("wsj-kn") == 1:
                 raise KeyboardInterrupt
-            return doing(shop, entry)
+            return doing(runs, entry)
 
         return call
 
-    monkeypatch.setattr(workshop, "DOING", {kind: watched(doing) for kind, doing in workshop.DOING.items()})
+    monkeypatch.setattr(running, "DOING", {kind: watched(doing) for kind, doing in running.DOING.items()})
     assert command("mini", "--rerun")[0] == INTERRUPTED
     assert command("mini", "--rerun")[0] == 0
     assert done == ["sizes", "kn", "wsj-kn", "wsj-kn", "mixed"]
@@ -172,7 +172,7 @@ def test_a_training_that_was_interrupted_in_a_rerun_goes_on(
     from modlm.training import run as training
 
     with_a_trained_row(place)
-    made_up(shop_in(place), shop_in(place).book.runs["hybrid"], 7.0)
+    made_up(runs_in(place), runs_in(place).recipes.runs["hybrid"], 7.0)
     begun: list[bool] = []
     real = training.train
 
@@ -197,7 +197,7 @@ def test_what_a_rerun_made_is_taken_where_the_recipes_lack_it(
 ) -> None:
     reproduce("mini", "--row", "1", "--rerun")
     (place / "recipes/results/here/kn@ptb.json").unlink()
-    monkeypatch.setattr(workshop, "DOING", {})
+    monkeypatch.setattr(running, "DOING", {})
     (row,) = reproduce("mini", "--row", "1")
     assert (row["made"], row["ours"]) == ("here", json.loads(shipped["kn@ptb.json"])["test"])
 
@@ -208,9 +208,9 @@ def test_what_a_rerun_made_is_taken_where_the_recipes_lack_it(
 def with_three_seeds(place: Path) -> None:
     """10, 12 and 17: their mean is 13, their deviations from it -3, -1 and 4, whose squares sum to 26, halved 13."""
     with_a_trained_row(place)
-    shop = shop_in(place)
+    runs = runs_in(place)
     for seed, test in ((1, 10.0), (2, 12.0), (3, 17.0)):
-        made_up(shop, shop.book.runs["hybrid"].with_seed(seed), test)
+        made_up(runs, runs.recipes.runs["hybrid"].with_seed(seed), test)
 
 
 def test_seeds_that_are_there_are_shown_as_mean_and_deviation(
@@ -225,8 +225,8 @@ def test_seeds_that_are_there_are_shown_as_mean_and_deviation(
 
 def test_claims_are_judged_on_means(place: Path) -> None:
     with_three_seeds(place)
-    shop = shop_in(place)
-    rows = answers(shop.book.recipe("mini"), shop)
+    runs = runs_in(place)
+    rows = compared_rows(runs.recipes.table("mini"), runs)
     assert holds(Claim(says="", rows=("4",), at_most=13.0), rows) is True
     assert holds(Claim(says="", rows=("4",), at_most=12.9), rows) is False
 
@@ -249,9 +249,9 @@ def test_only_what_is_trained_is_done_from_several_seeds(place: Path, reproduce:
 
 
 def test_a_static_mixture_needs_one_seed_of_its_members(place: Path, reproduce: Reproduce) -> None:
-    runs = place / "recipes" / "runs.toml"
-    text = runs.read_text(encoding="utf-8").replace('members = ["kn", "wsj-kn"]', 'members = ["kn", "hybrid"]')
-    runs.write_text(text, encoding="utf-8")
+    path = place / "recipes" / "runs.toml"
+    text = path.read_text(encoding="utf-8").replace('members = ["kn", "wsj-kn"]', 'members = ["kn", "hybrid"]')
+    path.write_text(text, encoding="utf-8")
     needs = reproduce("mini", "--row", "3", "--seeds", "3", "--dry-run")
     assert [(need["run"], need["seed"]) for need in needs] == [("kn", 1), ("mixed", 1), ("hybrid", 1)]
 
@@ -266,7 +266,7 @@ def test_a_seed_is_trained_in_a_folder_of_its_own(place: Path, command: Command,
         for seed in ("", "#seed2")
     ]
     assert rows[0]["ours"] == pytest.approx(sum(found) / 2) and rows[0]["sd"] > 0
-    shop = shop_in(place)
-    entry = shop.book.runs["hybrid"]
-    assert [shop.config(entry.with_seed(seed)).seed for seed in (1, 2)] == [1, 2]
-    assert shop.folder(entry) != shop.folder(entry.with_seed(2)) and shop.folder(entry.with_seed(2)).is_dir()
+    runs = runs_in(place)
+    entry = runs.recipes.runs["hybrid"]
+    assert [runs.config(entry.with_seed(seed)).seed for seed in (1, 2)] == [1, 2]
+    assert runs.folder(entry) != runs.folder(entry.with_seed(2)) and runs.folder(entry.with_seed(2)).is_dir()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from modlm.cli.app import run
-from modlm.experiments.reproduce.book import Book
 from modlm.experiments.reproduce.corpora import Corpora
+from modlm.experiments.reproduce.recipe_folder import Recipes
 from modlm.experiments.reproduce.results import Results, RunResult
 
 FOLDER = Path(__file__).parents[2] / "recipes" / "neubig2016"
@@ -35,21 +35,16 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MODLM_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "recipes"
     shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("results"))
-    book = Book.open(folder)
-    results = Results(book.results, Corpora(book, tmp_path / "texts", given={}))
-    paper = {
-        row.run: book.numbers[recipe.name, row.corpus, row.row].value
-        for recipe in book.recipes.values()
-        for row in recipe.rows
-        if row.measure == "test"
-    }
+    found = Recipes.open(folder)
+    results = Results(found.results, Corpora(found, tmp_path / "texts", given={}))
+    paper = {row.run: row.published for recipe in found.tables.values() for row in recipe.rows if row.measure == "test"}
     values = {
-        row.measure.partition(".")[2]: book.numbers[recipe.name, row.corpus, row.row].value or 1.0
-        for recipe in reversed(book.recipes.values())
+        row.measure.partition(".")[2]: row.published or 1.0
+        for recipe in reversed(found.tables.values())
         for row in reversed(recipe.rows)
         if row.measure.startswith("values")
     }
-    for entry in book.runs.values():
+    for entry in found.runs.values():
         number = paper.get(entry.name) or 100.0
         result = RunResult(
             run=entry.name,
@@ -114,13 +109,13 @@ def test_all_writes_the_page_and_its_figures(recipes: Path, tmp_path: Path, caps
 
 def test_the_page_shows_seeds_and_every_machine_with_its_days(recipes: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    book = Book.open(recipes)
-    results = Results(book.results, Corpora(book, tmp_path / "texts", given={}))
-    first, second = (book.runs["ptb-hybrid"].with_seed(seed) for seed in (1, 2))
-    found = results.find(first)
-    assert found is not None and found.test == 95.3
+    found = Recipes.open(recipes)
+    results = Results(found.results, Corpora(found, tmp_path / "texts", given={}))
+    first, second = (found.runs["ptb-hybrid"].with_seed(seed) for seed in (1, 2))
+    shown = results.find(first)
+    assert shown is not None and shown.test == 95.3
     made = {"machine": "another", "seconds": 60.0}  # as results were before days were recorded
-    results.write(second, replace(found, digest=results.digest(second), test=97.3, made=made))
+    results.write(second, replace(shown, digest=results.digest(second), test=97.3, made=made))
     assert run(["reproduce", "all", "--redraw", "--recipes", str(recipes), "-o", str(tmp_path / "docs")]) == 0
     page = (tmp_path / "docs" / "reproduction.md").read_text(encoding="utf-8")
     # The mean of 95.3 and 97.3, and the root of 1 + 1 over 2 - 1.

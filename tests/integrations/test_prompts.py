@@ -67,6 +67,12 @@ def test_a_continuation_is_greedy_when_each_word_is_the_most_probable_one(model:
     assert not continuation(model, "the cat", text + " ate a log").greedy
 
 
+def test_lines_before_the_last_say_nothing_of_it(model: LanguageModel) -> None:
+    for prompt in ("a\nthe cat", "the dog sat on the log\n\nthe cat"):
+        assert generated(model, prompt, most=4) == generated(model, "the cat", most=4)
+        assert continuation(model, prompt, generated(model, "the cat", most=4)).greedy
+
+
 def test_generation_ends_before_a_stop_string_or_after_so_many_words(words: NgramLM) -> None:
     assert generated(words, "the dog sat", until=("the",)) == " on "
     assert generated(words, "the dog sat", most=2) == " on the"

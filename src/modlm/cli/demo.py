@@ -31,12 +31,13 @@ def demo(
     if texts is not None:
         print_texts(texts, overwrite=force)
         return
-    from modlm.experiments.demo import COLUMNS, SENTENCE, cells, run_demo
+    from modlm.experiments.demo import KINDS, SENTENCE, run_demo
+    from modlm.experiments.demo_report import COLUMNS
 
     with notes_in_summary():
         result = run_demo(output, say=lambda text: print(text, flush=True), overwrite=force)
     print("\nOne of each kind")
-    print_table(COLUMNS, [cells(row) for row in result.kinds])
+    print_table(COLUMNS, [row.cells for row in result.rows if row.label in KINDS])
     print(f"\nBest on the validation part: {result.best.label}. Its next words, with the share of each column:")
     for context, predictions in result.predictions:
         print(f"\n{context} ...")
@@ -51,7 +52,7 @@ def demo(
 
 def print_texts(target: Path, *, overwrite: bool) -> None:
     """Write the texts, and say how large they are."""
-    from modlm.experiments.demo import write_texts
+    from modlm.experiments.demo_text import write_texts
 
     sources = write_texts(target, overwrite=overwrite)
     everything = sources["reference"] + sources["library"]

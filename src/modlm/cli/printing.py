@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from modlm.progress import percent
+
 if TYPE_CHECKING:
     from modlm.model.language_model import Explanation, Prediction
 
@@ -103,13 +105,6 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     raise AssertionError
-
-
-def percent(share: float) -> str:
-    """A share for people: 12.3%, 0.45%, <0.01%."""
-    if 0 < share < 0.0001:
-        return "<0.01%"
-    return f"{share:.1%}" if share >= 0.01 or share == 0 else f"{share:.2%}"
 
 
 def describe_perplexity(numbers: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,9 +18,9 @@ from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from modlm.experiments.reproduce.answers import Answer
-    from modlm.experiments.reproduce.entries import Recipe
-    from modlm.experiments.reproduce.workshop import Found, Need, Workshop
+    from modlm.experiments.reproduce.compared_rows import ComparedRow
+    from modlm.experiments.reproduce.recipe import Recipe
+    from modlm.experiments.reproduce.runs import Found, Need, Runs
 
 ALL = "all"
 SIGNS = {True: "yes    ", False: "NO     ", None: "not yet"}
@@ -80,25 +81,25 @@ def reproduce(
     modlm reproduce table4 --corpus wsj=wsj.txt.gz --corpus gw=gigaword.txt.gz
     modlm reproduce all --minutes 480
     """  # fmt: skip
-    from modlm.experiments.reproduce.book import Book, find_folder
     from modlm.experiments.reproduce.corpora import Corpora
-    from modlm.experiments.reproduce.workshop import TEXTS, Workshop
+    from modlm.experiments.reproduce.recipe_folder import Recipes, find_folder
+    from modlm.experiments.reproduce.runs import TEXTS, Runs
 
     if not name and not listed:
         raise ConfigError("Name a table or figure, such as table3, or all. `modlm reproduce --list` shows them.")
     if name == ALL and row:
         raise ConfigError("--row chooses among the rows of one table or figure, but all were asked for.")
-    book = Book.open(recipes or find_folder(), scale)
+    found = Recipes.open(recipes or find_folder(), scale)
     cache = Path(os.environ.get("MODLM_CACHE") or Path("~/.cache/modlm").expanduser())
     place = (runs or cache / "reproduce").absolute()
-    corpora = Corpora(book, place / TEXTS, given=given_corpora(corpus or []))
-    shop = Workshop(book, place, corpora, device=device, rerun=rerun, seeds=seeds)
+    corpora = Corpora(found, place / TEXTS, given=given_corpora(corpus or []))
+    all_runs = Runs(corpora, place, device=device, rerun=rerun, seeds=seeds)
     if listed:
-        print_list(shop, as_json=json)
+        print_list(all_runs, as_json=json)
         return
     rows = row or []
-    chosen = list(book.recipes.values()) if name == ALL else [book.recipe(name)]
-    needs = shop.needs(dict.fromkeys(run for recipe in chosen for run in runs_of(recipe, shop, rows)))
+    chosen = list(found.tables.values()) if name == ALL else [found.table(name)]
+    needs = all_runs.needs(dict.fromkeys(run for recipe in chosen for run in runs_of(recipe, all_runs, rows)))
     if dry_run:
         print_needs(needs, rerun=rerun, as_json=json)
         return
@@ -110,9 +111,9 @@ def reproduce(
         places = [word for each in corpus or [] for word in ("--corpus", each)]
         places += ["--runs", str(runs)] if runs is not None else []
         places += ["--recipes", str(recipes)] if recipes is not None else []
-        run_all(shop, needs, minutes=minutes, again=shlex.join(words + places))
-    written = write_all(shop, chosen, rows, output, command=shlex.join(words) if name == ALL else "")
-    show(shop, chosen, rows, written, as_json=json)
+        run_all(all_runs, needs, minutes=minutes, again=shlex.join(words + places))
+    written = write_all(all_runs, chosen, rows, output, command=shlex.join(words) if name == ALL else "")
+    show(all_runs, chosen, rows, written, as_json=json)
 
 
 def given_corpora(corpora: list[str]) -> dict[str, Path]:
@@ -126,18 +127,18 @@ def given_corpora(corpora: list[str]) -> dict[str, Path]:
     return found
 
 
-def runs_of(recipe: Recipe, shop: Workshop, rows: list[str]) -> list[str]:
+def runs_of(recipe: Recipe, runs: Runs, rows: list[str]) -> list[str]:
     """The runs that the rows need."""
-    from modlm.experiments.reproduce.answers import answers, chosen
+    from modlm.experiments.reproduce.compared_rows import chosen, compared_rows
 
     if not rows:
         return list(recipe.runs)
     below = {row.row: row.run for row in recipe.rows}
-    picked = [answer.row for answer in chosen(answers(recipe, shop), rows)]
+    picked = [one.row for one in chosen(compared_rows(recipe, runs), rows)]
     return [run for row in picked for run in (row.run, *([below[row.over]] if row.over else []))]
 
 
-def run_all(shop: Workshop, needs: list[Need], *, minutes: float | None, again: str) -> None:
+def run_all(runs: Runs, needs: list[Need], *, minutes: float | None, again: str) -> None:
     """Run what is missing, one after the other, as far as the time goes; `again` is the command that goes on."""
     begun = time.monotonic()
     for place, need in enumerate(needs, start=1):
@@ -145,13 +146,13 @@ def run_all(shop: Workshop, needs: list[Need], *, minutes: float | None, again: 
         if minutes is not None and gone + need.minutes > minutes:
             _say(f"{need.run.label} is left for later: it takes about {span(need.minutes)}")
             continue
-        if not shop.ready(need.run):
+        if not runs.ready(need.run):
             _say(f"{need.run.label} is left for later: what it mixes is not there yet")
             continue
         _say(f"{place}/{len(needs)} {need.run.label} ({need.why}), about {span(need.minutes)}")
-        resumable(again, when=shop.folder(need.run))
-        shop.carry_out(need.run)
-        wrote(shop.results.path(need.run))
+        resumable(again, when=runs.folder(need.run))
+        runs.carry_out(need.run)
+        wrote(runs.results.path(need.run))
     resumable("")
 
 
@@ -169,58 +170,60 @@ def span(minutes: float) -> str:
 # ---- what is shown ---------------------------------------------------------------------------------------------------
 
 
-def write_all(shop: Workshop, recipes: list[Recipe], rows: list[str], output: Path, *, command: str) -> list[Path]:
+def write_all(runs: Runs, recipes: list[Recipe], rows: list[str], output: Path, *, command: str) -> list[Path]:
     """The page, if all was asked for with this command, or the figure of a recipe of which there is anything."""
-    from modlm.experiments.reproduce.answers import answers
+    from modlm.experiments.reproduce.compared_rows import compared_rows
     from modlm.experiments.reproduce.page import write_figure, write_page
 
     written: list[Path] = []
     if command:
-        written.append(write_page(shop, output, command=command))
-    elif recipes[0].figure and not rows and any(answer.ours is not None for answer in answers(recipes[0], shop)):
-        written.append(write_figure(recipes[0], shop, output))
+        written.append(write_page(runs, output, command=command))
+    elif recipes[0].figure and not rows:
+        found = compared_rows(recipes[0], runs)
+        if any(one.ours is not None for one in found):
+            written.append(write_figure(recipes[0], found, output))
     for path in written:
         wrote(path)
     return written
 
 
-def show(shop: Workshop, recipes: list[Recipe], rows: list[str], written: list[Path], *, as_json: bool) -> None:
+def show(runs: Runs, recipes: list[Recipe], rows: list[str], written: list[Path], *, as_json: bool) -> None:
     """Tables for people, or a list of rows for programs."""
-    from modlm.experiments.reproduce.answers import answers, chosen
+    from modlm.experiments.reproduce.compared_rows import chosen, compared_rows
 
-    found = {recipe.name: chosen(answers(recipe, shop), rows) for recipe in recipes}
+    found = {recipe.name: chosen(compared_rows(recipe, runs), rows) for recipe in recipes}
     if as_json:
-        print_json([{"recipe": name, **answer.as_dict()} for name, rows in found.items() for answer in rows])
+        print_json([{"recipe": name, **one.as_dict()} for name, rows in found.items() for one in rows])
         return
     for recipe in recipes:
-        print_recipe(recipe, found[recipe.name], shop, whole=not rows)
+        print_recipe(recipe, found[recipe.name], runs, whole=not rows)
     for path in written:
         print(path)
 
 
-def print_recipe(recipe: Recipe, rows: list[Answer], shop: Workshop, *, whole: bool) -> None:
+def print_recipe(recipe: Recipe, rows: list[ComparedRow], runs: Runs, *, whole: bool) -> None:
     """A table with both numbers, where ours come from, and what they must show."""
-    from modlm.experiments.reproduce.answers import holds
+    from modlm.experiments.reproduce.compared_rows import holds
     from modlm.experiments.reproduce.page import cells, columns
 
     print(f"{recipe.paper}: {recipe.title}")
-    print_table(columns(rerun=shop.rerun), [cells(answer, rerun=shop.rerun) for answer in rows], left=2)
-    if line := origin(rows, shop):
+    print_table(columns(rerun=runs.rerun), [cells(one, rerun=runs.rerun) for one in rows], left=2)
+    if line := origin(rows, runs):
         print(line)
     for claim in recipe.claims if whole else ():
         print(f"{SIGNS[holds(claim, rows)]}  {claim.says}")
     print()
 
 
-def origin(rows: list[Answer], shop: Workshop) -> str:
+def origin(rows: list[ComparedRow], runs: Runs) -> str:
     """One line about the results that were not made just now; "" if all were."""
-    found = {each.run.label: each for answer in rows for each in answer.found if each.run.label not in shop.just_made}
+    found = {each.run.label: each for one in rows for each in one.found if each.run.label not in runs.just_made}
     shipped = [each for each in found.values() if each.made == "shipped"]
     here = [each for each in found.values() if each.made == "here"]
     parts = [f"{_counted(shipped)}, shipped with the recipes"] if shipped else []
     parts += [f"{_counted(here)}, made here before"] if here else []
     if shipped:
-        needs = shop.again().needs(each.run.name for each in shipped)
+        needs = replace(runs, rerun=True).needs(each.run.name for each in shipped)
         hours = span(sum(need.minutes for need in needs))
         parts.append(f"--rerun trains here, about {hours} on two cores" if needs else "--rerun shows those made here")
     return "; ".join(parts)
@@ -233,11 +236,11 @@ def _counted(found: list[Found]) -> str:
     return f"{len(found)} result{'s' if len(found) > 1 else ''}{f' of {when}' if when else ''}"
 
 
-def print_list(shop: Workshop, *, as_json: bool) -> None:
+def print_list(runs: Runs, *, as_json: bool) -> None:
     """Every table and figure, with how much of it is there."""
     found = []
-    for recipe in shop.book.recipes.values():
-        missing = shop.needs(recipe.runs)
+    for recipe in runs.recipes.tables.values():
+        missing = runs.needs(recipe.runs)
         found.append((recipe, len(missing), round(sum(need.minutes for need in missing), 1)))
     if as_json:
         keys = ("name", "paper", "title", "runs", "missing", "minutes")

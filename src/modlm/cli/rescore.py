@@ -11,8 +11,9 @@ import typer
 
 from modlm.cli.options import Force, Json, ModelArgument, Threads, option, several
 from modlm.cli.outcome import refuse_existing, wrote
-from modlm.cli.printing import percent, print_json, print_table
+from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
+from modlm.progress import percent
 
 if TYPE_CHECKING:
     from modlm.evaluation.rescored_lists import Measured, Prepared

@@ -6,105 +6,83 @@ parts of the text). Models are chosen by the perplexity of the validation part; 
 
 from __future__ import annotations
 
+import contextlib
+import os
 import platform
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
 from modlm import __version__
 from modlm.errors import OutputError
-from modlm.experiments.charts import Bar, Point
-from modlm.experiments.demo_nets import HYBRID, NETS, nets_can_be_trained, trained_net
-from modlm.experiments.demo_text import LIBRARY, REFERENCE, DemoText, demo_sentences, demo_sources
-from modlm.experiments.report import BarPlot, NextWord, Predictions, Report, ScatterPlot, Table, write_report
+from modlm.experiments.demo_report import COLUMNS, PRUNING, DemoResult, Trained, line, page
+from modlm.experiments.demo_text import DemoText, demo_sentences
 from modlm.files import folder_bytes, new_folder
 from modlm.model.folder import save
 from modlm.model.interpolation import interpolate
-from modlm.model.language_model import Explanation, LanguageModel, Prediction
+from modlm.model.language_model import LanguageModel
 from modlm.model.ngram_lm import NgramLM
-from modlm.progress import short
 from modlm.smoothing import SMOOTHERS
 from modlm.text.corpus import Corpus
+from modlm.training.config_file import Table, merged, run_config
 
 ORDER = 5
 MIN_COUNT = 2  # words seen once in training are unknown, so that the models learn what unknown words do
-PRUNING = 1e-7  # relative rise in perplexity for which an n-gram goes
 CONTEXTS = ("return true if", "this is a", "the value of")
 SENTENCE = "return true if the value is a list ."
-KNESER_NEY = "modified-kneser-ney"
 REPEATS = 3  # of the timed scoring; the fastest counts
 WORDS = 6  # predictions for each context
 
+# Nets small enough for two cores. Settings are the best of a few runs of each kind by the perplexity of the validation
+# part; every kind was also tried with what is best for the hybrid, and the neural model has just that.
+COMMON: Table = {
+    "vocabulary": {"min_count": MIN_COUNT},
+    "optimiser": {"learning_rate": 0.008, "schedule": "cosine"},
+    "schedule": {"epochs": 2.0, "evaluate_every": 160_000, "patience": 0},
+}
+SMALL: Table = {"hidden": 96, "dropout": 0.1, "tied": True}
+HYBRID = "hybrid, LSTM and n-grams"
+NETS: dict[str, Table] = {
+    "neural LM, LSTM": {"kind": "neural", "net": SMALL},
+    "interpolated n-grams, LSTM": {
+        "kind": "interpolated", "net": {"hidden": 48}, "optimiser": {"learning_rate": 0.003}
+    },
+    HYBRID: {"kind": "hybrid", "net": SMALL},
+}  # fmt: skip
+KINDS = ("modified-kneser-ney", *NETS)  # a model of each kind
+
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """A model and its row of the table."""
-
-    label: str
-    model: LanguageModel
-    seconds: float
-    """Training: counting, smoothing and compiling (and tuning, for a static mixture)."""
-    valid: float
-    """Perplexity."""
-    test: float
-    words_per_second: float
-    """Scoring the test part, reading and encoding included."""
-    bytes: int
-    """Of the model folder."""
-
-
-@dataclass(frozen=True, slots=True)
-class DemoResult:
-    """What the demo found; `best` is by validation perplexity."""
-
-    rows: tuple[Trained, ...]
-    best: Trained
-    predictions: tuple[tuple[str, list[Prediction]], ...]
-    explained: Trained
-    """The hybrid, or the best where nets cannot be trained."""
-    explanation: tuple[Explanation, ...]
-    """Of SENTENCE."""
-    words: tuple[int, int, int]
-    """In the train, valid and test parts."""
-    vocabulary: int
-    seconds: float
-
-    @property
-    def kinds(self) -> tuple[Trained, ...]:
-        """One model of each kind: Kneser-Ney n-grams, and the nets."""
-        return tuple(row for row in self.rows if row.label in (KNESER_NEY, *NETS))
 
 
 def run_demo(target: Path, *, say: Say, overwrite: bool = False, text: DemoText | None = None) -> DemoResult:
     """Run everything and write the folder; `say` gets a line whenever there is something to see."""
     begun = time.perf_counter()
-    if target.exists() and not overwrite and not is_demo(target):
+    earlier = all((target / name).is_file() for name in ("model/model.json", "report.html", "text/train.txt"))
+    if target.exists() and not overwrite and not earlier:
         raise OutputError(
             f"{target} exists and is no earlier demo. Choose another folder with -o, or overwrite it with --force."
         )
     with new_folder(target, overwrite=True) as place:
         say("Collecting text from the language reference and the standard library ...")
-        paths = write_text(text or demo_sentences(), place / "text")
+        paths = (text or demo_sentences()).write(place / "text")
         train = Corpus.from_text(paths["train"], min_count=MIN_COUNT)
         say(f"{train.words:,} words to train on, {len(train.vocabulary):,} of them different. Compiling kernels ...")
         warm_up()
         scratch = place / "scratch"
-        say(HEADINGS)
+        say(line(COLUMNS))
         rows = []
         for row in chain(trained(train, paths, scratch / "ngrams"), trained_nets(paths, scratch, say)):
             rows.append(row)
-            say(line(row))
+            say(line(row.cells))
         best = min(rows, key=lambda row: row.valid)
         save(best.model, place / "model", card=card(best))
         result = found(rows, best, train, paths, begun)
         shutil.rmtree(scratch, ignore_errors=True)
-        write_report(report(result), place / "report.html")
+        (place / "report.html").write_text(page(result), encoding="utf-8")
     return result
 
 
@@ -122,32 +100,6 @@ def found(rows: list[Trained], best: Trained, train: Corpus, paths: dict[str, Pa
         vocabulary=len(train.vocabulary),
         seconds=time.perf_counter() - begun,
     )
-
-
-def is_demo(folder: Path) -> bool:
-    """Whether a demo wrote this folder, so that the next one may replace it."""
-    return all((folder / name).is_file() for name in ("model/model.json", "report.html", "text/train.txt"))
-
-
-def write_text(text: DemoText, folder: Path) -> dict[str, Path]:
-    """The three parts as files, one sentence a line."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = {}
-    for part in ("train", "valid", "test"):
-        paths[part] = folder / f"{part}.txt"
-        sentences: tuple[str, ...] = getattr(text, part)
-        paths[part].write_text("".join(f"{sentence}\n" for sentence in sentences), encoding="utf-8")
-    return paths
-
-
-def write_texts(target: Path, *, overwrite: bool = False) -> dict[str, DemoText]:
-    """All of the demo's text as files in a folder, and each of its two sources in a folder of its own inside."""
-    with new_folder(target, overwrite=overwrite) as place:
-        texts = demo_sources()
-        write_text(texts[REFERENCE] + texts[LIBRARY], place)
-        for source, text in texts.items():
-            write_text(text, place / source)
-    return texts
 
 
 def warm_up() -> None:
@@ -174,12 +126,35 @@ def trained(train: Corpus, paths: dict[str, Path], scratch: Path) -> Iterator[Tr
 
 def trained_nets(paths: dict[str, Path], scratch: Path, say: Say) -> Iterator[Trained]:
     """One net of each kind; none where torch is not installed."""
-    if not nets_can_be_trained():
+    if find_spec("torch") is None or find_spec("safetensors") is None:
         say("Nets need torch, which is not installed: pip install 'modlm[neural]'")
         return
     for number, label in enumerate(NETS):
-        make = partial(trained_net, label, paths, scratch / f"run-{number}", min_count=MIN_COUNT)
-        yield timed(label, make, paths, scratch / "nets")
+        yield timed(label, partial(net, label, paths, scratch / f"run-{number}"), paths, scratch / "nets")
+
+
+def net(label: str, paths: dict[str, Path], folder: Path) -> LanguageModel:
+    """The model of a run in the folder, opened from there."""
+    from modlm.model.folder import load
+    from modlm.training.run import train
+
+    texts = {"text": str(paths["train"].absolute()), "valid": str(paths["valid"].absolute())}
+    with cache_in(folder.parent / "cache"):
+        config = run_config(merged(merged(COMMON, NETS[label]), texts), where="demo")
+        return load(train(config, folder).model)
+
+
+@contextlib.contextmanager
+def cache_in(folder: Path) -> Iterator[None]:
+    """Rows are kept in this folder, and so go away with the demo's other passing files."""
+    before = os.environ.get("MODLM_CACHE")
+    os.environ["MODLM_CACHE"] = str(folder.absolute())
+    try:
+        yield
+    finally:
+        del os.environ["MODLM_CACHE"]
+        if before is not None:
+            os.environ["MODLM_CACHE"] = before
 
 
 def static(train: Corpus, smoothing: str, valid: Path) -> LanguageModel:
@@ -208,114 +183,3 @@ def card(best: Trained) -> str:
         f"part\n\n"
         f"Made by modlm {__version__}: modlm demo\n"
     )
-
-
-# ---- what people see -------------------------------------------------------------------------------------------------
-
-COLUMNS = ("model", "valid", "test", "words/s", "size", "training")
-NOTE = (
-    "N-grams have order 5 unless it says otherwise. words/s is scoring the test part from its file; training is "
-    "counting, smoothing and compiling, and for nets all of the run with its evaluations. Maximum likelihood gives "
-    "unseen words after seen contexts no probability at all, so its perplexity is infinite; with static λ it is a "
-    "proper model. Static λ is tuned by EM on the validation part, so its valid column flatters it a little; so do the "
-    "nets', whose best evaluation was chosen by it. Pruned: without the n-grams whose loss changes perplexity by less "
-    f"than {PRUNING:g}, relatively."
-)
-HEADINGS = f"{COLUMNS[0]:<35}" + "".join(f"{name:>11}" for name in COLUMNS[1:])
-
-
-def cells(row: Trained) -> tuple[str, ...]:
-    """A row of the table as text."""
-    return (
-        row.label,
-        shown(row.valid),
-        shown(row.test),
-        short(row.words_per_second),
-        f"{row.bytes / 1e6:.1f} MB",
-        f"{row.seconds:.2f} s",
-    )
-
-
-def shown(perplexity: float) -> str:
-    """A perplexity; a model that gives some word of the text no probability has an infinite one."""
-    return f"{perplexity:,.1f}" if perplexity < 1e9 else "∞"
-
-
-def line(row: Trained) -> str:
-    """A row of the printed table."""
-    label, *numbers = cells(row)
-    return f"{label:<35}" + "".join(f"{cell:>11}" for cell in numbers)
-
-
-def report(result: DemoResult) -> Report:
-    """The page."""
-    best = result.best
-    finite = [row for row in result.rows if row.test < 1e9]
-    train, valid, test = (f"{count:,}" for count in result.words)
-    columns = tuple(best.model.next_words("", 1)[0].shares)
-    return Report(
-        title="modlm: n-grams, nets and hybrids on the text that Python carries",
-        paragraphs=(
-            f"The language reference, docstrings and comments of Python {platform.python_version()}: {train} words to "
-            f"train on, {valid} to choose by, {test} to report. The parts come from different documents. "
-            f"{result.vocabulary:,} words are known; words seen once in training count as unknown.",
-            f"Best on the validation part, and so the model that was saved: {best.label}, with a test perplexity of "
-            f"{shown(best.test)}. Perplexity counts every word and one end for each sentence; lower is better.",
-        ),
-        table=Table(
-            columns=COLUMNS,
-            rows=tuple(cells(row) for row in result.rows),
-            title="Perplexity, speed and size",
-            note=NOTE,
-            best=result.rows.index(best),
-        ),
-        bars=BarPlot(title="Test perplexity", bars=tuple(Bar(row.label, row.test, shown(row.test)) for row in finite)),
-        scatter=ScatterPlot(
-            title="Size and perplexity",
-            points=tuple(Point(row.label, row.bytes / 1e6, row.test) for row in finite),
-            x_label="model folder, MB",
-            y_label="test perplexity",
-            log_x=True,
-        ),
-        predictions=tuple(
-            Predictions(
-                context=context,
-                words=tuple(
-                    NextWord(p.word, p.probability, tuple(p.shares[name] for name in columns)) for p in predictions
-                ),
-                columns=columns,
-            )
-            for context, predictions in result.predictions
-        ),
-        explanation=explanation_table(result),
-        closing=(
-            f"modlm {__version__}, Python {platform.python_version()}, {machine()}. "
-            f'The whole demo took {result.seconds:.0f} seconds. In this folder, try: modlm next model "return true if"',
-        ),
-    )
-
-
-def explanation_table(result: DemoResult) -> Table:
-    """For each word of a sentence its probability, and the share of each column in it."""
-    names = tuple(result.explanation[0].shares)
-    return Table(
-        columns=("word", "probability", *names),
-        rows=tuple(
-            (step.word, f"{step.probability:.4f}", *(f"{step.shares[name]:.0%}" for name in names))
-            for step in result.explanation
-        ),
-        title=f"Where the probabilities of a sentence come from: {result.explained.label}",
-        note="The share of a column is λ_k P_k / p: its part of the word's probability.",
-    )
-
-
-def machine() -> str:
-    """The processor, as far as the system tells."""
-    from modlm.arrays import threads
-
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        name = platform.processor() or platform.machine()
-    return f"{name}, {threads()} threads"

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from modlm.errors import InputError
 from modlm.experiments.prose import sentences_of
+from modlm.files import new_folder
 
 SKIPPED_FOLDERS = frozenset(
     "__phello__ dist-packages ensurepip idle_test idlelib pydoc_data site-packages test tests turtledemo".split()
@@ -44,11 +45,29 @@ class DemoText:
         """The parts of both, one after the other."""
         return DemoText(train=self.train + other.train, valid=self.valid + other.valid, test=self.test + other.test)
 
+    def write(self, folder: Path) -> dict[str, Path]:
+        """The parts as files, one sentence a line."""
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = {part: folder / f"{part}.txt" for part in ("train", "valid", "test")}
+        for part, path in paths.items():
+            path.write_text("".join(f"{sentence}\n" for sentence in getattr(self, part)), encoding="utf-8")
+        return paths
+
 
 def demo_sentences() -> DemoText:
     """The text of the running Python: the same on every call, slightly different between versions of Python."""
     texts = demo_sources()
     return texts[REFERENCE] + texts[LIBRARY]
+
+
+def write_texts(target: Path, *, overwrite: bool = False) -> dict[str, DemoText]:
+    """All of the demo's text as files in a folder, and each of its two sources in a folder of its own inside."""
+    with new_folder(target, overwrite=overwrite) as place:
+        texts = demo_sources()
+        (texts[REFERENCE] + texts[LIBRARY]).write(place)
+        for source, text in texts.items():
+            text.write(place / source)
+    return texts
 
 
 def demo_sources() -> dict[str, DemoText]:

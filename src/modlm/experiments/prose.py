@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 BOILERPLATE = frozenset("copyright copyrighted disclaims hereby liable warranties warranty".split())
+CLOSING = frozenset(". ! ? : ...".split())
 PUNCTUATION = frozenset(". , ; : ? ! ( ) -- ...".split())
 MIN_TOKENS, MAX_TOKENS = 5, 80
 FUNCTION_WORDS = frozenset(
@@ -50,7 +51,8 @@ def sentences_of(text: str) -> Iterator[str]:
         for sentence in BOUNDARY.split(ABBREVIATION.sub(rf"\1{HELD}", _without_markup(paragraph))):
             tokens = [token.replace(HELD, ".") for token in TOKEN.findall(sentence.lower())]
             if not CODE.search(sentence) and is_prose(tokens):
-                yield " ".join(_closed(tokens))
+                # Headlines of docstrings often stand without a mark at the end.
+                yield " ".join(tokens if tokens[-1] in CLOSING else [*tokens, "."])
 
 
 def paragraphs(text: str) -> Iterator[str]:
@@ -68,7 +70,8 @@ def paragraphs(text: str) -> Iterator[str]:
             lines.clear()  # what stands above an underline is a heading
             continue
         if not bare or DOCTEST.match(bare) or BULLET.match(bare) or FIELD.match(bare) or _outdented(lines, indent):
-            yield from _joined(lines)
+            if joined := " ".join(" ".join(lines).split()):
+                yield joined
             lines.clear()
         if bare.endswith("::"):
             code_deeper_than = indent
@@ -79,12 +82,6 @@ def paragraphs(text: str) -> Iterator[str]:
 def _outdented(lines: list[str], indent: int) -> bool:
     """Whether a line is indented less than the one before it, by more than a bullet's width."""
     return bool(lines) and len(lines[-1]) - len(lines[-1].lstrip()) > indent + 2
-
-
-def _joined(lines: list[str]) -> Iterator[str]:
-    text = " ".join(line.strip() for line in lines)
-    if text:
-        yield re.sub(r"\s+", " ", text)
 
 
 def _without_markup(text: str) -> str:
@@ -106,8 +103,3 @@ def is_prose(tokens: list[str]) -> bool:
         and BOILERPLATE.isdisjoint(words)
         and tokens.count("(") == tokens.count(")")
     )
-
-
-def _closed(tokens: list[str]) -> list[str]:
-    """The tokens with a mark at the end: headlines of docstrings often stand without one."""
-    return tokens if tokens[-1] in (".", "!", "?", ":", "...") else [*tokens, "."]

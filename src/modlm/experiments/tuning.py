@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 STUDY, SEARCH, BEST = "study.log", "search.json", "best.toml"
 FOLDER, FAILURE = "folder", "failure"  # what is noted down of a trial
+STATES = {"COMPLETE": "complete", "PRUNED": "given up", "FAIL": "failed"}
 STARTUP = 4  # trials that are never given up, so that there is something to compare with
 
 Say = Callable[[str], None]
@@ -77,16 +79,16 @@ class Search:
         wanted = json.dumps({"table": {**self.table, "test": ""}, "vary": [str(one) for one in self.variations]})
         self.folder.mkdir(parents=True, exist_ok=True)
         known = self.folder / SEARCH
-        if known.is_file() and known.read_text(encoding="utf-8") != wanted:
-            raise OutputError(
-                f"{self.folder} holds a search with other settings. Give the same again to go on with it, or another "
-                f"folder."
-            )
         if not known.is_file():
             if any(self.folder.iterdir()):
                 raise OutputError(f"{self.folder} is not empty and holds no search. Choose another name.")
             with new_file(known) as path:
                 path.write_text(wanted, encoding="utf-8")
+        elif known.read_text(encoding="utf-8") != wanted:
+            raise OutputError(
+                f"{self.folder} holds a search with other settings. Give the same again to go on with it, or another "
+                f"folder."
+            )
 
     def _study(self, optuna: Any) -> Study:
         from optuna.storages.journal import JournalFileBackend, JournalStorage
@@ -102,64 +104,50 @@ class Search:
         require("torch", extra="neural", purpose="Training a net")
         from modlm.training.run import train
 
-        name = trial.user_attrs.get(FOLDER, f"trial-{trial.number:04d}")
-        trial.set_user_attr(FOLDER, name)
+        folder = self.folder / trial.user_attrs.get(FOLDER, f"trial-{trial.number:04d}")
+        trial.set_user_attr(FOLDER, folder.name)
         assignments = [one.drawn(trial) for one in self.variations]
         self.say(f"trial {trial.number}: {' '.join(assignments)}")
-        folder = self.folder / name
-        evaluations = Evaluations(trial)
-        for line in Journal(folder / JOURNAL).lines() if folder.is_dir() else []:  # of a trial that is taken up
-            evaluations.report(line)
+        told = _telling(trial, Journal(folder / JOURNAL).lines() if folder.is_dir() else [])
         try:
             config = run_config(merged(assigned(self.table, assignments), {"test": ""}), where="modlm tune")
-            result = train(config, folder, resume=True, device=self.device, watch=evaluations.watch)
+            valid = train(config, folder, resume=True, device=self.device, watch=told).valid_perplexity
         except ModlmError as error:
             trial.set_user_attr(FAILURE, str(error))
             self.say(f"trial {trial.number} failed: {error}")
             raise
-        self.say(f"trial {trial.number}: {result.valid_perplexity:.2f}")
-        self._keep_best(trial.study, result.valid_perplexity, to_toml(config))
-        return result.valid_perplexity
-
-    def _keep_best(self, study: Study, valid: float, toml: str) -> None:
-        ended = [one.valid for one in tried(study.trials) if one.state == "complete"]
-        if valid <= min(ended, default=valid):
+        self.say(f"trial {trial.number}: {valid:.2f}")
+        if all(valid <= one.valid for one in tried(trial.study.trials) if one.state == "complete"):
             with new_file(self.folder / BEST) as path:
-                path.write_text(toml, encoding="utf-8")
+                path.write_text(to_toml(config), encoding="utf-8")
+        return valid
 
 
-@dataclass(slots=True)
-class Evaluations:
-    """Those of a trial, told to Optuna as they come."""
+def _telling(trial: Trial, lines: Sequence[Line]) -> Callable[[Line], None]:
+    """What tells Optuna of evaluations, after those of a trial that is taken up, and gives up one that falls behind."""
+    from optuna import TrialPruned
 
-    trial: Trial
-    number: int = 0
+    evaluations = count()
 
-    def report(self, line: Line) -> None:
-        """Note down an evaluation."""
+    def report(line: Line) -> None:
         value = line["valid_perplexity"]
-        self.trial.report(value if isinstance(value, float) else float("inf"), self.number)
-        self.number += 1
+        trial.report(value if isinstance(value, float) else float("inf"), next(evaluations))
 
-    def watch(self, line: Line) -> None:
-        """Note it down, and give the trial up where half of the others were better."""
-        from optuna import TrialPruned
-
-        self.report(line)
-        if self.trial.should_prune():
+    def watch(line: Line) -> None:
+        report(line)
+        if trial.should_prune():
             raise TrialPruned
+
+    for line in lines:
+        report(line)
+    return watch
 
 
 def _to_go_on(trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> bool:
     """Whether a trial was stopped or killed and nobody took it up since."""
     cut_off = trial.state.name in ("RUNNING", "FAIL") and FOLDER in trial.user_attrs and FAILURE not in trial.user_attrs
-    later = any(
-        other.number > trial.number and other.user_attrs.get(FOLDER) == trial.user_attrs.get(FOLDER) for other in trials
-    )
-    return cut_off and not later
-
-
-STATES = {"COMPLETE": "complete", "PRUNED": "given up", "FAIL": "failed"}
+    later = [other for other in trials if other.number > trial.number]
+    return cut_off and all(other.user_attrs.get(FOLDER) != trial.user_attrs[FOLDER] for other in later)
 
 
 def tried(trials: Sequence[FrozenTrial]) -> list[Tried]:

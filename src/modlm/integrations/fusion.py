@@ -46,14 +46,13 @@ class ShallowFusion:
         to its logarithm.
         """
         self.model, self.weight = model, weight
-        names = tuple(model.vocabulary.words if tokens is None else tokens)
-        self.tokens = names
-        self.words_J: Ids = np.array([END if name == end else model.vocabulary.id(name) for name in names], np.uint32)
-        self._silent_J = np.array([name in silent for name in names])
-        wrong = [name for name, quiet in zip(names, self._silent_J, strict=True) if name == START_NAME and not quiet]
-        if wrong:
+        self.tokens = tuple(model.vocabulary.words if tokens is None else tokens)
+        if START_NAME in self.tokens and START_NAME not in silent:
             raise ConfigError(f"{START_NAME} is no word that a model predicts. Name it in `silent`.")
-        known_J = np.array([name in RESERVED or name == end or name in model.vocabulary for name in names])
+        words = [END if name == end else model.vocabulary.id(name) for name in self.tokens]
+        self.words_J: Ids = np.array(words, np.uint32)
+        self._silent_J = np.array([name in silent for name in self.tokens])
+        known_J = np.array([name in RESERVED or name == end or name in model.vocabulary for name in self.tokens])
         self._offset_J = np.where(known_J, 0.0, unknown_offset)
 
     def start(self, count: int = 1) -> States:
@@ -62,8 +61,9 @@ class ShallowFusion:
 
     def advance(self, states: States) -> Floats:
         """(B, J): weight * log P of every token after each state; at the least weight * LOWEST."""
+        columns_J = np.minimum(self.words_J, len(self.model.vocabulary) - 1)  # `<s>` is silent: any column will do
         with np.errstate(divide="ignore"):
-            log_probs_BJ = np.log(self.model.distributions(states)[:, self._columns()])
+            log_probs_BJ = np.log(self.model.distributions(states)[:, columns_J])
         log_probs_BJ = np.maximum(log_probs_BJ, LOWEST).astype(np.float64) + self._offset_J
         log_probs_BJ[:, self._silent_J] = 0.0
         weighted_BJ: Floats = self.weight * log_probs_BJ
@@ -81,22 +81,8 @@ class ShallowFusion:
 
     def recombine(self, states: States, scores_B: NDArray[Any], keys_B: NDArray[Any] | None = None) -> Ints:
         """The places of hypotheses to keep: the best of those with equal states (and keys), in their order."""
-        own_B = row_keys(states)
-        if keys_B is not None:
-            own_B = np.stack((own_B, np.unique(keys_B, return_inverse=True)[1]), axis=1)
-            own_B = np.unique(own_B, axis=0, return_inverse=True)[1].reshape(-1)
-        order = np.lexsort((np.arange(len(own_B)), -np.asarray(scores_B), own_B))
-        first = np.ones(len(order), dtype=bool)
-        first[1:] = own_B[order][1:] != own_B[order][:-1]
-        kept: Ints = np.sort(order[first])
+        best: dict[tuple[bytes, object], int] = {}
+        for place in np.argsort(-np.asarray(scores_B), kind="stable").tolist():
+            best.setdefault((states[place].tobytes(), None if keys_B is None else keys_B[place].item()), place)
+        kept: Ints = np.sort(np.fromiter(best.values(), np.int64))
         return kept
-
-    def _columns(self) -> Ids:
-        return np.minimum(self.words_J, len(self.model.vocabulary) - 1)  # `<s>` is silent: any column will do
-
-
-def row_keys(states: States) -> Ints:
-    """A number for each row; equal numbers mean equal states."""
-    rows = np.ascontiguousarray(states).reshape(len(states), -1)
-    width = rows.dtype.itemsize * rows.shape[1]
-    return np.unique(rows.view(np.dtype((np.void, width))).reshape(-1), return_inverse=True)[1].reshape(-1)

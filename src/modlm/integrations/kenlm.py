@@ -13,22 +13,34 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from modlm.arrays import Floats, Ids
-from modlm.blocks.block import NOTHING
-from modlm.errors import InputError, require
-from modlm.model.language_model import States, WindowModel
+from modlm.blocks.block import ALONE, NOTHING, Beside, Block, Reads, Rows
+from modlm.errors import InputError, ModlmError, require
+from modlm.mixers import StaticMixer
+from modlm.model.mixture import Mixture
+from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import END, UNKNOWN, UNKNOWN_NAME, Vocabulary
 
 CACHED = 4096  # contexts whose left-over mass is remembered
 LN10 = float(np.log(10.0))
 
 
-class KenlmModel(WindowModel):
-    """P(w | c) of a KenLM file over a given vocabulary. A state is the window of words before."""
+class KenlmModel(Mixture):
+    """P(w | c) of a KenLM file over a given vocabulary: a mixture of one column."""
+
+    def __init__(self, path: str | os.PathLike[str], vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary, {"kenlm": KenlmBlock(path, vocabulary)}, StaticMixer(np.ones(1)))
+
+
+class KenlmBlock(Block):
+    """The column of a KenLM file, without features."""
+
+    kind: ClassVar[str] = "kenlm"
+    columns: tuple[str, ...] = ("kenlm",)
 
     def __init__(self, path: str | os.PathLike[str], vocabulary: Vocabulary) -> None:
         kenlm = require("kenlm", extra="peers", purpose="Reading KenLM models")
@@ -38,28 +50,26 @@ class KenlmModel(WindowModel):
         try:
             self._model: Any = kenlm.Model(str(self.path))
         except (OSError, RuntimeError) as error:
-            raise InputError(f"KenLM cannot read it: {_first_line(error)}", path=self.path) from error
+            said = str(error).strip().split("\n")[0][:200]
+            raise InputError(f"KenLM cannot read it: {said}", path=self.path) from error
         self._new_state: Any = kenlm.State
         self.vocabulary = vocabulary
-        self.context_length = int(self._model.order) - 1
-        known = [
-            place == END or (place != UNKNOWN and word in self._model) for place, word in enumerate(vocabulary.words)
-        ]
-        self._known = np.array(known)
-        self._names = [
-            word if here else UNKNOWN_NAME for word, here in zip(vocabulary.words, known, strict=True)
-        ]  # what KenLM is asked for; it takes its own unknown word for whatever it lacks
-        self._left_over = lru_cache(maxsize=CACHED)(self._left_over_after)
+        self.reads = Reads(int(self._model.order) - 1)
+        words = enumerate(vocabulary.words)
+        self._known = np.array([place == END or (place != UNKNOWN and word in self._model) for place, word in words])
+        names = zip(vocabulary.words, self._known, strict=True)
+        self._names = [word if here else UNKNOWN_NAME for word, here in names]
+        """What KenLM is asked for; it takes its own unknown word for whatever it lacks."""
+        self._left_over = lru_cache(maxsize=CACHED)(lambda before: float(self._distribution(before)[UNKNOWN]))
+        """What `<unk>` and each word that KenLM lacks have after a context."""
 
-    # ---- along a text --------------------------------------------------------------------------------------------
-
-    def word_probs(self, ids: Ids) -> Floats:
-        """P of each word of a text of whole sentences, 1 at each `<s>`."""
-        out = np.ones(len(ids))
+    def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
+        """P of each word of a text of whole sentences."""
+        probs_T1 = np.ones((len(ids), 1))
         starts = np.append(np.flatnonzero(ids == self.vocabulary.start), len(ids))
         for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-            out[begin + 1 : end] = self._sentence(ids[begin + 1 : end].tolist())
-        return out
+            probs_T1[begin + 1 : end, 0] = self._sentence(ids[begin + 1 : end].tolist())
+        return Rows(probs_T1, np.zeros((len(ids), 0)))
 
     def _sentence(self, words: list[int]) -> Floats:
         """The words of one sentence and its end."""
@@ -67,56 +77,42 @@ class KenlmModel(WindowModel):
         found = np.fromiter((score for score, _, _ in self._model.full_scores(sentence)), np.float64, len(words))
         probs: Floats = np.exp(found * LN10)
         for place in np.flatnonzero(~self._known[words]).tolist():
-            before = [self.vocabulary.start, *words[:place]][-self.window_length :]
+            before = [self.vocabulary.start, *words[:place]][-max(1, self.reads.words) :]
             probs[place] = self._left_over(tuple(before))
         return probs
 
-    # ---- states --------------------------------------------------------------------------------------------------
-
-    def advance(self, states: States, words: Ids) -> tuple[States, Floats]:
-        """The windows one word further, and the natural logarithm of its probability."""
-        log_probs = np.zeros(len(states))
-        for place, (window, word) in enumerate(zip(states.tolist(), words.tolist(), strict=True)):
+    def rows_after(self, windows_BC: Ids, words_B: Ids, beside: Beside = ALONE) -> Rows:
+        """P of a word after each window."""
+        probs_B1 = np.ones((len(words_B), 1))
+        for place, (window, word) in enumerate(zip(windows_BC.tolist(), words_B.tolist(), strict=True)):
             if word < len(self.vocabulary):
-                log_probs[place] = self._log_prob(window, word)
-        return self.moved(states, words), log_probs
+                probs_B1[place] = self._prob(self._context(window), word)
+        return Rows(probs_B1, np.zeros((len(words_B), 0)))
 
-    def _log_prob(self, window: list[int], word: int) -> float:
-        before = self._context(window)
-        if self._known[word]:
-            return LN10 * float(self._model.BaseScore(self._state(before), self._names[word], self._new_state()))
-        left = self._left_over(before)
-        return float(np.log(left)) if left > 0 else -np.inf
+    def _prob(self, before: tuple[int, ...], word: int) -> float:
+        if not self._known[word]:
+            return self._left_over(before)
+        return float(np.exp(LN10 * self._model.BaseScore(self._state(before), self._names[word], self._new_state())))
 
-    def distributions(self, states: States) -> Floats:
-        """(B, J): one call into KenLM for each word it knows."""
-        return np.stack([self._distribution(self._context(window)) for window in states.tolist()])
+    def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
+        """The whole column after each window: one call into KenLM for each word it knows."""
+        columns_BJ = np.stack([self._distribution(self._context(window)) for window in windows_BC.tolist()])
+        return columns_BJ[:, :, None], np.zeros((len(windows_BC), 0))
 
     def _distribution(self, before: tuple[int, ...]) -> Floats:
-        state, after, score = self._state(before), self._new_state(), self._model.BaseScore
+        state, after, score, names = self._state(before), self._new_state(), self._model.BaseScore, self._names
         probs = np.zeros(len(self.vocabulary))
         known = np.flatnonzero(self._known)
-        names = self._names
         found = np.fromiter((score(state, names[word], after) for word in known.tolist()), np.float64, len(known))
         probs[known] = np.exp(found * LN10)
         total = float(probs.sum())
         probs[~self._known] = max(0.0, 1.0 - total) / (len(probs) - len(known))
         return probs / max(1.0, total)  # KenLM's floats may sum to a little more than one
 
-    def _left_over_after(self, before: tuple[int, ...]) -> float:
-        """What `<unk>` and each word that KenLM lacks have after a context."""
-        return float(self._distribution(before)[UNKNOWN])
-
     def _context(self, window: list[int]) -> tuple[int, ...]:
         """The words of a window from the last `<s>` or NOTHING on."""
-        words: list[int] = []
-        for word in reversed(window):
-            if word == NOTHING:
-                break
-            words.append(word)
-            if word == self.vocabulary.start:
-                break
-        return tuple(reversed(words))
+        begin = max((place for place, word in enumerate(window) if word >= len(self.vocabulary)), default=0)
+        return tuple(word for word in window[begin:] if word != NOTHING)
 
     def _state(self, before: tuple[int, ...]) -> Any:
         """KenLM's state after the words."""
@@ -128,6 +124,11 @@ class KenlmModel(WindowModel):
             here, following = following, here
         return here
 
+    def parts(self) -> Parts:
+        """Nothing: a KenLM file is not ours to copy."""
+        raise ModlmError(f"A column of {self.path} has no form on disk; convert it with `modlm convert`, and mix that.")
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0][:200]
+    @classmethod
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
+        """Never there, since nothing is kept."""
+        raise stored.damaged("a KenLM file is no part of a model folder")

@@ -8,6 +8,7 @@ is the harness's own command with our models known to it. From Python: `simple_e
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,52 +47,38 @@ class ModlmLM(LM):  # type: ignore[misc]  # lm-eval is not typed
 
     def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         """log P of each continuation after its context, and whether it is the greedy one."""
-        answers: list[tuple[float, bool]] = []
-        with progress("continuations", total=len(requests), unit="requests") as bar:
-            for request in requests:
-                context, text = request.args
-                found = continuation(self.model, context, text)
-                answers.append((found.log_prob, found.greedy))
-                self.cache_hook.add_partial("loglikelihood", request.args, answers[-1])
-                bar.advance(1)
-        return answers
+        return self._answered(
+            "loglikelihood", requests, lambda prompt, text: (*continuation(self.model, prompt, text),)
+        )
 
     def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
         """log P of each whole text, line by line; the end of its last line counts only if it is written."""
-        answers: list[float] = []
-        with progress("texts", total=len(requests), unit="requests") as bar:
-            for request in requests:
-                (text,) = request.args
-                answers.append(float(log_probs(self.model, text_ids(self.model, text)).sum()))
-                self.cache_hook.add_partial("loglikelihood_rolling", request.args, answers[-1])
-                bar.advance(1)
-        return answers
+        return self._answered("loglikelihood_rolling", requests, self._log_prob)
 
     def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
         """What the model writes after each context; greedy unless the task samples."""
-        answers: list[str] = []
-        with progress("generations", total=len(requests), unit="requests") as bar:
+        return self._answered("generate_until", requests, self._generated)
+
+    def _answered(self, kind: str, requests: list[Any], answer: Callable[..., Any]) -> list[Any]:
+        answers: list[Any] = []
+        with progress(kind, total=len(requests), unit="requests") as bar:
             for request in requests:
-                context, asked = request.args
-                answers.append(self._generated(context, dict(asked)))
-                self.cache_hook.add_partial("generate_until", request.args, answers[-1])
+                answers.append(answer(*request.args))
+                self.cache_hook.add_partial(kind, request.args, answers[-1])
                 bar.advance(1)
         return answers
+
+    def _log_prob(self, text: str) -> float:
+        return float(log_probs(self.model, text_ids(self.model, text)).sum())
 
     def _generated(self, context: str, asked: dict[str, Any]) -> str:
         until = asked.get("until") or ()
         temperature = float(asked.get("temperature") or 0.0) if asked.get("do_sample", True) else 0.0
-        sampling = Sampling(
-            temperature=temperature, top_k=int(asked.get("top_k") or 0), top_p=float(asked.get("top_p") or 1.0)
-        )
-        return generated(
-            self.model,
-            context,
-            until=(until,) if isinstance(until, str) else tuple(until),
-            most=int(asked.get("max_gen_toks") or asked.get("max_new_tokens") or LENGTH),
-            sampling=sampling,
-            rng=self.rng,
-        )
+        top_k, top_p = int(asked.get("top_k") or 0), float(asked.get("top_p") or 1.0)
+        sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p)
+        most = int(asked.get("max_gen_toks") or asked.get("max_new_tokens") or LENGTH)
+        stops = (until,) if isinstance(until, str) else tuple(until)
+        return generated(self.model, context, until=stops, most=most, sampling=sampling, rng=self.rng)
 
 
 def main() -> None:

@@ -6,12 +6,11 @@ adds are the ids behind those of its prompt, as they stand when both are encoded
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from modlm.arrays import Floats, Ids, Ints
-from modlm.blocks.block import NOTHING
 from modlm.model.language_model import LanguageModel, sliding_windows
 from modlm.model.sampling import Sampling, adjusted
 from modlm.text.vocabulary import END, UNKNOWN
@@ -19,8 +18,7 @@ from modlm.text.vocabulary import END, UNKNOWN
 TOGETHER = 32  # positions whose whole distributions are in memory at a time
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
+class Continuation(NamedTuple):
     """What a model says of a continuation."""
 
     log_prob: float
@@ -60,19 +58,10 @@ def is_greedy(model: LanguageModel, ids: Ids, places: Ints) -> bool:
     windows_TC = sliding_windows(ids, min(model.window_length, len(ids)))
     for begin in range(0, len(places), TOGETHER):
         some = places[begin : begin + TOGETHER]
-        best = np.argmax(model.distributions(model.state_after(line_windows(model, windows_TC[some]))), axis=1)
+        best = np.argmax(model.distributions(model.state_after(windows_TC[some])), axis=1)
         if (best != ids[some]).any():
             return False
     return True
-
-
-def line_windows(model: LanguageModel, windows_BC: Ids) -> Ids:
-    """Windows without the lines before the last, unless the model looks at these, too."""
-    if model.reads_documents:
-        return windows_BC
-    starts_BC = windows_BC == model.vocabulary.start
-    behind_BC = np.cumsum(starts_BC[:, ::-1], axis=1)[:, ::-1]  # line starts from here on
-    return np.where((behind_BC == 0) | (starts_BC & (behind_BC == 1)), windows_BC, NOTHING).astype(np.uint32)
 
 
 def generated(
@@ -87,33 +76,22 @@ def generated(
     """What the model writes behind a prompt, up to a stop string (which is left out) or so many words; greedy unless
     told otherwise. Line ends are written like words."""
     sampling, rng = sampling or Sampling(temperature=0), rng or np.random.default_rng()
-    ids = text_ids(model, prompt)
-    window = line_windows(model, ids[None, -model.window_length :])
-    states, line, before = model.state_after(window), open_line(model, ids), ""
-    shown = model.vocabulary.join(line)
+    vocabulary, ids = model.vocabulary, text_ids(model, prompt)
+    states, text = model.state_after(ids[None, -model.window_length :]), ""
+    lines = [vocabulary.decode(ids[int(np.flatnonzero(ids == vocabulary.start)[-1]) + 1 :])]
+    shown = len(vocabulary.join(lines[0]))  # of the prompt's open line
     for _ in range(most):
         probs = adjusted(model.distributions(states)[0], sampling)
         word = int(np.searchsorted(np.cumsum(probs), rng.random(), side="right"))
         word = min(word, int(np.flatnonzero(probs)[-1]))
-        states, _ = model.advance(states, np.array([word], np.uint32))
+        for step in (END, vocabulary.start) if word == END else (word,):
+            states, _ = model.advance(states, np.array([step], np.uint32))
         if word == END:
-            states, _ = model.advance(states, np.array([model.vocabulary.start], np.uint32))
-            before, line, shown = before + written(model, line, shown) + "\n", [], ""
+            lines.append([])
         else:
-            line.append(model.vocabulary.word(word))
-        text = before + written(model, line, shown)
+            lines[-1].append(vocabulary.word(word))
+        text = "\n".join(map(vocabulary.join, lines))[shown:]
         stops = [at for stop in until if stop and (at := text.find(stop)) >= 0]
         if stops:
             return text[: min(stops)]
-    return before + written(model, line, shown)
-
-
-def open_line(model: LanguageModel, ids: Ids) -> list[str]:
-    """The words of the last line."""
-    begin = int(np.flatnonzero(ids == model.vocabulary.start)[-1])
-    return model.vocabulary.decode(ids[begin + 1 :])
-
-
-def written(model: LanguageModel, line: list[str], shown: str) -> str:
-    """The line without the part that was there already."""
-    return model.vocabulary.join(line)[len(shown) :]
+    return text

@@ -46,15 +46,10 @@ class Steps:
 
     def after(self, node: Node, word: int) -> tuple[Node, float]:
         """The node after a word, always the same one, and log P of the word."""
-        found = node.after.get(word)
-        if found is None:
-            if self.whole:
-                found = Node(None, node, word), self.log_prob(node, word)
-            else:
-                row, log_prob = self._step(node, word)
-                found = Node(row, node, word), log_prob
-            node.after[word] = found
-        return found
+        if word not in node.after:
+            row, log_prob = (None, self.log_prob(node, word)) if self.whole else self._step(node, word)
+            node.after[word] = Node(row, node, word), log_prob
+        return node.after[word]
 
     def log_prob(self, node: Node, word: int = END) -> float:
         """log P of a word, or of the end of the sentence."""

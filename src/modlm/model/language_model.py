@@ -241,34 +241,6 @@ class LanguageModel(abc.ABC):
                 yield self.vocabulary.word(draw.word)
 
 
-class WindowModel(LanguageModel):
-    """A language model whose states are the windows of words that it looks at."""
-
-    @property
-    def window_length(self) -> int:
-        """At least one word, at most LONGEST: with a column that looks at whole sentences, farther words are lost."""
-        return min(max(1, self.context_length), LONGEST)
-
-    def start(self, count: int = 1) -> States:
-        """Windows that hold `<s>` alone."""
-        windows_BC = np.full((count, self.window_length), NOTHING, dtype=np.uint32)
-        windows_BC[:, -1] = self.vocabulary.start
-        return windows_BC
-
-    def state_after(self, windows_BC: Ids) -> States:
-        """The windows, cut or filled up to the length that the model looks at."""
-        length = self.window_length
-        missing = np.full((len(windows_BC), max(0, length - windows_BC.shape[1])), NOTHING, dtype=np.uint32)
-        return np.concatenate((missing, windows_BC[:, -length:]), axis=1)
-
-    def moved(self, states: States, words: Ids) -> States:
-        """The windows one word further; `<s>` begins a window anew, unless the model reads documents."""
-        windows_BC = np.concatenate((states[:, 1:], words[:, None]), axis=1)
-        if not self.reads_documents:
-            windows_BC[words == self.vocabulary.start] = self.start()[0]
-        return windows_BC
-
-
 def sliding_windows(ids: Ids, length: int) -> Ids:
     """For each position of one sentence, the `length` words before it, filled up at the left with NOTHING."""
     padded = np.concatenate((np.full(length, NOTHING, dtype=np.uint32), ids))

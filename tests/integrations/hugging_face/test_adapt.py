@@ -62,25 +62,25 @@ def test_counts_of_the_same_kind_of_text_help_and_a_net_helps_more(config: Adapt
 def test_lambda_is_learned_from_lines_that_are_held_out_of_the_counts(
     config: AdaptConfig, texts: dict[str, Path]
 ) -> None:
-    shop = prepare(changed(config, tune_lines=5))
-    found = rows_of(shop, "tune")
+    prepared = prepare(changed(config, tune_lines=5))
+    found = rows_of(prepared, "tune")
     lines = texts["train"].read_text().splitlines()
-    rest = count_text(Corpus.from_text(lines[:-5], shop.lm.vocabulary), order=3)
+    rest = count_text(Corpus.from_text(lines[:-5], prepared.lm.vocabulary), order=3)
     block = NgramBlock(estimate(SMOOTHERS["modified-kneser-ney"](), rest))
-    ids = Corpus.from_text(lines[-5:], shop.lm.vocabulary).ids
+    ids = Corpus.from_text(lines[-5:], prepared.lm.vocabulary).ids
     expected = block.rows(ids)
-    predicted = ids != shop.lm.vocabulary.start
+    predicted = ids != prepared.lm.vocabulary.start
     np.testing.assert_allclose(np.exp(found.log_probs_PK[:, 1:]), expected.probs_TK[predicted], rtol=1e-4, atol=1e-7)
     np.testing.assert_allclose(found.features_PF[:, 3:], expected.features_TF[predicted], rtol=1e-4, atol=1e-5)
-    fit, stop = tuning_parts(shop, {"tune": found, "valid": rows_of(shop, "valid")})
-    assert len(fit) == np.count_nonzero(predicted) and len(stop) == shop.corpora["valid"].words + 12
+    fit, stop = tuning_parts(prepared, {"tune": found, "valid": rows_of(prepared, "valid")})
+    assert len(fit) == np.count_nonzero(predicted) and len(stop) == prepared.corpora["valid"].words + 12
 
 
 def test_without_such_lines_the_validation_text_is_split_at_a_line(config: AdaptConfig) -> None:
-    shop = prepare(config)
-    rows = {"valid": rows_of(shop, "valid")}
-    fit, stop = tuning_parts(shop, rows)
-    corpus = shop.corpora["valid"]
+    prepared = prepare(config)
+    rows = {"valid": rows_of(prepared, "valid")}
+    fit, stop = tuning_parts(prepared, rows)
+    corpus = prepared.corpora["valid"]
     assert corpus.sentences == 12
     assert len(stop) == corpus[10:].words + 2 and len(fit) + len(stop) == len(rows["valid"])
 

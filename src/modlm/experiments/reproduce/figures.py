@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from modlm.errors import ConfigError, require
-from modlm.experiments.reproduce.answers import Answer
-from modlm.experiments.reproduce.entries import Recipe
-from modlm.experiments.reproduce.workshop import Workshop
+from modlm.experiments.reproduce.compared_rows import ComparedRow
+from modlm.experiments.reproduce.recipe import Recipe
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#555555")
 MARKS = ("o", "s", "^", "D", "v")
@@ -33,15 +32,15 @@ HIGHEST = 2.0  # perplexities more than so many times the lowest are above the f
 FOOT = 4.0  # points from a bar's foot to its number, which at the top could lie on the paper's line
 
 
-def draw(recipe: Recipe, rows: Sequence[Answer], shop: Workshop) -> str:
+def draw(recipe: Recipe, rows: Sequence[ComparedRow]) -> str:
     """The figure of a recipe; an error if no number of it is there yet."""
-    if all(answer.ours is None for answer in rows):
+    if all(one.ours is None for one in rows):
         raise ConfigError(f"There is nothing to draw for {recipe.name} yet: none of its runs has a result.")
     require("matplotlib", extra="figures", purpose="Drawing figures")
     import matplotlib
 
     with matplotlib.rc_context(STYLE):
-        figure = DRAWINGS[recipe.figure](recipe, rows, shop)
+        figure = DRAWINGS[recipe.figure](rows)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Title": recipe.title}, bbox_inches="tight")
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
@@ -66,70 +65,70 @@ def _looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def convergence(recipe: Recipe, rows: Sequence[Answer], shop: Workshop) -> Any:
+def convergence(rows: Sequence[ComparedRow]) -> Any:
     """Test perplexity, and below it the weight on the dense columns, against the words trained on."""
     figure, (above, below) = _figure(2, 6.0)
-    looks = _looks([answer.row.series for answer in rows])
-    lowest = min(answer.ours for answer in rows if answer.ours is not None and answer.row.measure == "test")
-    for answer in rows:
-        result = shop.results.find(shop.book.runs[answer.row.run])
-        if result is None:
+    looks = _looks([one.row.series for one in rows])
+    lowest = min(one.ours for one in rows if one.ours is not None and one.row.measure == "test")
+    for one in rows:
+        journal = next((each.result.journal for each in one.found if each.run.seed == 1), None)
+        if journal is None:
             continue
-        dense = answer.row.measure.startswith("dense_mass")
+        dense = one.row.measure.startswith("dense_mass")
         key = "test_dense_mass" if dense else "test_perplexity"
-        places = [(line["words"] / 1e6, line[key]) for line in result.journal if line.get(key) is not None]
-        look = looks[answer.row.series] | {"marker": "." if len(places) > 1 else "o"}
-        (below if dense else above).plot(*zip(*places, strict=True), label=answer.row.series, **look)
+        places = [(line["words"] / 1e6, line[key]) for line in journal if line.get(key) is not None]
+        look = looks[one.row.series] | {"marker": "." if len(places) > 1 else "o"}
+        (below if dense else above).plot(*zip(*places, strict=True), label=one.row.series, **look)
     above.set(ylabel="test perplexity", ylim=(0.95 * lowest, HIGHEST * lowest))
     below.set(ylabel="weight on dense columns", xlabel="million words trained on", ylim=(0, 1.02))
     above.legend(frameon=False)
     return figure
 
 
-def frequency(recipe: Recipe, rows: Sequence[Answer], shop: Workshop) -> Any:
+def frequency(rows: Sequence[ComparedRow]) -> Any:
     """Perplexity of words seen at most so often, a curve for each model."""
     figure, (axes,) = _figure(1, 4.0)
-    places = list(dict.fromkeys(answer.row.at for answer in rows))
-    for name, look in _looks([answer.row.series for answer in rows]).items():
-        own = [answer for answer in rows if answer.row.series == name and answer.ours is not None]
-        axes.plot([places.index(answer.row.at) for answer in own], [answer.ours for answer in own], label=name, **look)
+    places = list(dict.fromkeys(one.row.at for one in rows))
+    for name, look in _looks([one.row.series for one in rows]).items():
+        own = [one for one in rows if one.row.series == name and one.ours is not None]
+        axes.plot([places.index(one.row.at) for one in own], [one.ours for one in own], label=name, **look)
     axes.set(xlabel="seen at most so often in training", ylabel="test perplexity", yscale="log")
     axes.set_xticks(range(len(places)), places)
     axes.legend(frameon=False)
     return figure
 
 
-def bars(recipe: Recipe, rows: Sequence[Answer], shop: Workshop) -> Any:
+def bars(rows: Sequence[ComparedRow]) -> Any:
     """A bar for each row, in groups; the paper's number, where it is printed, as a mark."""
     figure, (axes,) = _figure(1, 4.0)
-    looks = _looks([answer.row.series.partition(",")[0] for answer in rows])
-    added = [answer.row.series.endswith("distributions") for answer in rows]
-    for place, answer in enumerate(rows):
-        colour = looks[answer.row.series.partition(",")[0]]["color"]
+    looks = _looks([one.row.series.partition(",")[0] for one in rows])
+    added = [one.row.series.endswith("distributions") for one in rows]
+    for place, one in enumerate(rows):
+        colour = looks[one.row.series.partition(",")[0]]["color"]
         hatch = "//" if added[place] else ""
-        axes.bar(place, answer.ours or math.nan, color=colour, hatch=hatch, edgecolor="white")
-        if answer.ours is not None:
+        axes.bar(place, one.ours or math.nan, color=colour, hatch=hatch, edgecolor="white")
+        if one.ours is not None:
             plate = {"facecolor": colour, "edgecolor": "none", "pad": 1.5}
             where: dict[str, Any] = {"xytext": (0, FOOT), "textcoords": "offset points", "ha": "center"}
-            axes.annotate(f"{answer.ours:.1f}", (place, 0), color="white", fontsize=9, bbox=plate, **where)
-        if answer.paper is not None:
-            axes.plot([place - 0.4, place + 0.4], [answer.paper] * 2, color="black", linewidth=1.5)
-    axes.set_xticks(range(len(rows)), [_bar_name(answer) for answer in rows], fontsize=8)
+            axes.annotate(f"{one.ours:.1f}", (place, 0), color="white", fontsize=9, bbox=plate, **where)
+        if one.paper is not None:
+            axes.plot([place - 0.4, place + 0.4], [one.paper] * 2, color="black", linewidth=1.5)
+    axes.set_xticks(range(len(rows)), [_bar_name(one) for one in rows], fontsize=8)
     axes.set(ylabel="test perplexity")
     axes.set_title("line: the paper's number, on the paper's corpora", fontsize=9, loc="right")
     return figure
 
 
-def _bar_name(answer: Answer) -> str:
+def _bar_name(one: ComparedRow) -> str:
     """The number of the bar, its data as they are here, and its model."""
-    data = answer.row.at
-    for title, stand_in in answer.stand_ins.items():
+    data = one.row.at
+    for title, stand_in in one.stand_ins.items():
         data = data.replace(title, stand_in)
-    kind, _, way = answer.row.series.partition(", ")
-    return "\n".join(filter(None, (f"({answer.row.row})", data.replace("+", "\n+").strip(), kind, way.split(" ")[0])))
+    kind, _, way = one.row.series.partition(", ")
+    return "\n".join(filter(None, (f"({one.row.row})", data.replace("+", "\n+").strip(), kind, way.split(" ")[0])))
 
 
-DRAWINGS: dict[str, Callable[[Recipe, Sequence[Answer], Workshop], Any]] = {
+DRAWINGS: dict[str, Callable[[Sequence[ComparedRow]], Any]] = {
     "convergence": convergence,
     "frequency": frequency,
     "bars": bars,

@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from modlm.experiments.reproduce.answers import Answer, answers, holds
-from modlm.experiments.reproduce.entries import Recipe
+from modlm.experiments.reproduce.compared_rows import ComparedRow, compared_rows, holds
 from modlm.experiments.reproduce.figures import draw
+from modlm.experiments.reproduce.recipe import Recipe
 from modlm.experiments.reproduce.results import RunResult, days
-from modlm.experiments.reproduce.workshop import Workshop
+from modlm.experiments.reproduce.runs import Runs
 from modlm.files import new_file
 
 PAGE, FIGURES = "reproduction.md", "reproduction"
@@ -30,53 +30,46 @@ SHIPPED = "the results in `recipes/neubig2016/results`, which ship with modlm"
 RERUN = "results made anew; those that ship with modlm are in the column *shipped*"
 
 
-def write_page(shop: Workshop, folder: Path, *, command: str) -> Path:
+def write_page(runs: Runs, folder: Path, *, command: str) -> Path:
     """Write the page and its figures; what has no numbers yet says so."""
-    parts = [*_head(shop, command)]
-    for recipe in shop.book.recipes.values():
-        parts += _section(recipe, shop, folder)
-    parts += _runs(shop)
+    sections = [_section(recipe, runs, folder) for recipe in runs.recipes.tables.values()]
+    parts = [line for part in (_head(runs, command), *sections, _runs(runs)) for line in part]
     folder.mkdir(parents=True, exist_ok=True)
     with new_file(folder / PAGE) as place:
         place.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
     return folder / PAGE
 
 
-def write_figure(recipe: Recipe, shop: Workshop, folder: Path) -> Path:
+def write_figure(recipe: Recipe, rows: Sequence[ComparedRow], folder: Path) -> Path:
     """Draw the figure of a recipe into the folder of figures."""
     path = folder / FIGURES / f"{recipe.name}.svg"
-    text = draw(recipe, answers(recipe, shop), shop)
+    text = draw(recipe, rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     with new_file(path) as place:
         place.write_text(text, encoding="utf-8")
     return path
 
 
-def _head(shop: Workshop, command: str) -> list[str]:
-    corpora = shop.book.corpora
-    told = [
-        f"| {entry.title} | {entry.about} | {_stands(shop, entry.name)} |"
-        for entry in corpora.values()
-        if entry.name not in {other.stand_in for other in corpora.values()}
-    ]
-    about = HEAD.format(scale=shop.book.scale, command=command, source=RERUN if shop.rerun else SHIPPED)
+def _head(runs: Runs, command: str) -> list[str]:
+    corpora = runs.recipes.corpora
+    table = ["| corpus of the paper | what it is | here |", "|---|---|---|"]
+    for role, entry in corpora.items():
+        if role not in {other.stand_in for other in corpora.values()}:
+            used = runs.corpora.used(role)
+            here = "the same" if used is entry else f"**{used.title}** stands for it: {used.about}"
+            table.append(f"| {entry.title} | {entry.about} | {here} |")
+    about = HEAD.format(scale=runs.recipes.scale, command=command, source=RERUN if runs.rerun else SHIPPED)
     lines = textwrap.wrap(about, WIDTH, break_long_words=False, break_on_hyphens=False)
-    table = ["| corpus of the paper | what it is | here |", "|---|---|---|", *told]
     return ["# The paper, reproduced", "", *lines, "", *table, ""]
 
 
-def _stands(shop: Workshop, role: str) -> str:
-    used = shop.corpora.used(role)
-    return "the same" if used.name == role else f"**{used.title}** stands for it: {used.about}"
-
-
-def _section(recipe: Recipe, shop: Workshop, folder: Path) -> list[str]:
-    rows = answers(recipe, shop)
+def _section(recipe: Recipe, runs: Runs, folder: Path) -> list[str]:
+    rows = compared_rows(recipe, runs)
     parts = [f"## {recipe.paper}: {recipe.title}", "", f"    modlm reproduce {recipe.name}", ""]
-    if recipe.figure and any(answer.ours is not None for answer in rows):
-        path = write_figure(recipe, shop, folder)
+    if recipe.figure and any(one.ours is not None for one in rows):
+        path = write_figure(recipe, rows, folder)
         parts += [f"![{recipe.title}]({path.relative_to(folder).as_posix()})", ""]
-    parts += markdown(rows, rerun=shop.rerun)
+    parts += markdown(rows, rerun=runs.rerun)
     if recipe.claims:
         parts += ["", "| must show | does it |", "|---|---|"]
         parts += [f"| {claim.says} | {VERDICTS[holds(claim, rows)]} |" for claim in recipe.claims]
@@ -85,11 +78,11 @@ def _section(recipe: Recipe, shop: Workshop, folder: Path) -> list[str]:
     return [*parts, ""]
 
 
-def markdown(rows: Sequence[Answer], *, rerun: bool) -> list[str]:
+def markdown(rows: Sequence[ComparedRow], *, rerun: bool) -> list[str]:
     """The table as Markdown."""
     names = columns(rerun=rerun)
     lines = [f"| {' | '.join(names)} |".replace("|  |", "| |"), "|---|---" + "|--:" * (len(names) - 2) + "|"]
-    return lines + [f"| {' | '.join(cells(answer, rerun=rerun))} |" for answer in rows]
+    return lines + [f"| {' | '.join(cells(one, rerun=rerun))} |" for one in rows]
 
 
 def columns(*, rerun: bool) -> list[str]:
@@ -97,19 +90,19 @@ def columns(*, rerun: bool) -> list[str]:
     return ["", "data", "paper", "ours", "difference", *(["shipped"] if rerun else [])]
 
 
-def cells(answer: Answer, *, rerun: bool) -> list[str]:
+def cells(one: ComparedRow, *, rerun: bool) -> list[str]:
     """Label, data, the paper's number, ours, how much ours is above it, and for a rerun what came with the recipes."""
-    change = answer.difference
-    ours = number(answer.ours, answer.digits)
-    if answer.sd is not None:
-        ours += f" ± {number(answer.sd, answer.digits)} ({answer.seeds} seeds)"
+    change = one.difference
+    ours = number(one.ours, one.digits)
+    if one.sd is not None:
+        ours += f" ± {number(one.sd, one.digits)} ({one.seeds} seeds)"
     return [
-        answer.row.label,
-        answer.data,
-        number(answer.paper, answer.digits),
+        one.row.label,
+        one.data,
+        number(one.paper, one.digits),
         ours,
         MISSING if change is None else f"{100 * change:+.1f} %".replace("-", "−"),
-        *([number(answer.shipped, answer.digits)] if rerun else []),
+        *([number(one.shipped, one.digits)] if rerun else []),
     ]
 
 
@@ -118,20 +111,20 @@ def number(value: float | None, digits: int) -> str:
     return MISSING if value is None else f"{value:,.{digits}f}"
 
 
-def _runs(shop: Workshop) -> list[str]:
+def _runs(runs: Runs) -> list[str]:
     """What was run, how long it took, and on what."""
     lines = ["## The runs", "", "| run | corpora | validation | test | words | minutes | configurations tried |"]
     lines += ["|---|---|--:|--:|--:|--:|--:|"]
-    found = [each for name in shop.book.runs for each in shop.found(name)]
+    found = [each for name in runs.recipes.runs for each in runs.found(name)]
     found = [each for each in found if each.run.kind in ("train", "static", "ngram")]
     for each in found:
         run, result, words = each.run, each.result, each.result.training.get("words")
         shown = [number(result.valid, 2), number(result.test, 2), f"{words:,}" if words else MISSING]
-        names = " + ".join(shop.corpora.names(run.name))
+        names = " + ".join(runs.corpora.names(run.name))
         lines.append(f"| {run.label} | {names} | {' | '.join(shown)} | {_seconds(result) / 60:.1f} | {run.tried} |")
     hours = sum(_seconds(each.result) for each in found) / 3600
     lines += ["", f"{hours:.1f} hours in all, on {_machines([each.result for each in found]) or 'no machine yet'}."]
-    if missing := shop.needs(shop.book.runs):
+    if missing := runs.needs(runs.recipes.runs):
         lines += ["", f"Not run yet: {', '.join(need.run.label for need in missing)}."]
     return lines
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from modlm.errors import InputError
 from modlm.experiments.reproduce.corpora import Corpora
-from modlm.experiments.reproduce.entries import RunEntry
+from modlm.experiments.reproduce.recipe import RunEntry, TextEntry
 from modlm.files import new_file
 from modlm.training.config_file import Table, find_table, merged
 
@@ -121,8 +121,7 @@ class Results:
         return self._digests[key]
 
     def _asked(self, run: RunEntry, limits: bool) -> dict[str, Any]:
-        book = self.corpora.book
-        named = [name for name in (run.text, *run.columns.values()) if name in book.texts]
+        recipes = self.corpora.recipes
         table: Table = merged(find_table(run.preset), run.settings) if run.preset else run.settings
         if not limits:
             # A learning rate that falls to the end of the run depends on where that is.
@@ -130,27 +129,26 @@ class Results:
             free = tuple(limit for limit in LIMITS if not (falls and limit == "epochs"))
             schedule = {key: value for key, value in table.get("schedule", {}).items() if key not in free}
             table = {**table, "schedule": schedule}
+        texts = _made_of(run.texts, recipes.texts)
         return {
             "kind": run.kind,
             "corpora": self.corpora.names(run.name),
             "text": run.text,
-            "texts": [entry.stated() for entry in self._entries(named)],
+            "texts": [texts[name].stated() for name in sorted(texts)],
             "columns": run.columns,
             "smoothing": run.smoothing,
             "settings": table,
-            "members": [self.digest(book.runs[name], limits=limits) for name in run.members],
+            "members": [self.digest(recipes.runs[name], limits=limits) for name in run.members],
         }
 
-    def _entries(self, names: list[str]) -> list[Any]:
-        """The texts of these names with those that they are made of."""
-        texts = self.corpora.book.texts
-        found: dict[str, Any] = {}
-        while names:
-            name = names.pop()
-            if name in texts and name not in found:
-                found[name] = texts[name]
-                names += texts[name].of
-        return [found[name] for name in sorted(found)]
+
+def _made_of(names: Iterable[str], texts: Mapping[str, TextEntry]) -> dict[str, TextEntry]:
+    """Those of the names that are texts, with the texts that they are made of."""
+    found: dict[str, TextEntry] = {}
+    for name in names:
+        if name in texts:
+            found |= {name: texts[name], **_made_of(texts[name].of, texts)}
+    return found
 
 
 def days(results: Iterable[RunResult]) -> str:
@@ -162,7 +160,7 @@ def days(results: Iterable[RunResult]) -> str:
     return f"{span} and days not recorded" if "" in dates else span
 
 
-def short_journal(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def short_journal(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What figures need of a journal."""
     return [{key: rounded(line[key]) for key in JOURNAL_KEYS if key in line} for line in lines]
 

@@ -34,7 +34,7 @@ from modlm.integrations.hugging_face.mixer_training import (
     mean_weights,
     train_mixer,
 )
-from modlm.integrations.hugging_face.pass_cache import Pass, entry_of, run_pass
+from modlm.integrations.hugging_face.pass_cache import entry_of, run_pass
 from modlm.mixers import HeuristicMixer, StaticMixer, expectation_maximisation
 from modlm.model.mixture import Mixture
 from modlm.model.scored_text import ScoredText
@@ -92,8 +92,6 @@ class Result:
     """Nats a token on the stopping part, epoch by epoch."""
     costs: dict[str, float]
     """Seconds, tokens a second, bytes."""
-    lines: dict[str, dict[str, Floats]]
-    """log P of every line, by text and by what was mixed, for those who want to know what could be chance."""
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -107,7 +105,7 @@ class Result:
 
 
 @dataclass(slots=True)
-class Workshop:
+class Prepared:
     """The model, the counts, and what they cost."""
 
     config: AdaptConfig
@@ -124,121 +122,100 @@ class Workshop:
         """The columns of D."""
         return {LM: self.block, NGRAM: self.ngram}
 
-    def read_as(self, config: AdaptConfig) -> Workshop:
+    def read_as(self, config: AdaptConfig) -> Prepared:
         """The same with another reading or training; texts, counts and the model stay."""
-        block = CausalLmBlock(
-            self.lm.vocabulary, config.reading, self.lm.features(config.reading), source=self.block.source, lm=self.lm
-        )
+        features, source = self.lm.features(config.reading), self.block.source
+        block = CausalLmBlock(self.lm.vocabulary, config.reading, features, source=source, lm=self.lm)
         return replace(self, config=config, block=block, costs=dict(self.costs))
 
 
-def adapt(config: AdaptConfig, shop: Workshop | None = None) -> Result:
+def adapt(config: AdaptConfig, prepared: Prepared | None = None) -> Result:
     """Count, run, tune, train, report; the run of the model over the texts goes on where it was interrupted.
 
-    A workshop that was prepared already saves loading and counting.
+    What was prepared already saves loading and counting.
     """
-    shop = shop or prepare(config)
-    rows = {name: rows_of(shop, name) for name in shop.corpora}
-    fit, stop = tuning_parts(shop, rows)
+    own = prepared or prepare(config)
+    rows = {name: rows_of(own, name) for name in own.corpora}
+    fit, stop = tuning_parts(own, rows)
     tuned = MixerRows(
         np.concatenate((fit.log_probs_PK, stop.log_probs_PK)), np.concatenate((fit.features_PF, stop.features_PF))
     )
     weights_K, _ = expectation_maximisation(np.exp(tuned.log_probs_PK.astype(np.float64)))
     begun = time.perf_counter()
-    trained = train_mixer(fit, stop, weights_K, vocab_size=len(shop.lm.vocabulary), config=config.training)
-    shop.costs["seconds_training"] = time.perf_counter() - begun
-    shop.costs["peak_bytes"] = peak_memory()
-    names = ColumnLayout(shop.blocks).names
+    trained = train_mixer(fit, stop, weights_K, vocab_size=len(own.lm.vocabulary), config=config.training)
+    own.costs["seconds_training"] = time.perf_counter() - begun
+    own.costs["peak_bytes"] = peak_memory()
+    names = ColumnLayout(own.blocks).names
     reported = [name for name in ("valid", "test") if name in rows]
-    model: Mixture = (
-        Mixture(shop.lm.vocabulary, shop.blocks, StaticMixer(weights_K))
-        if config.mixer == "static"
-        else Mixture(shop.lm.vocabulary, shop.blocks, NetMixer(trained.net))
-    )
-    whole_2, _ = expectation_maximisation(lm_and_ngram(shop, tuned))
-    logs = {name: log_likelihoods(shop, name, rows[name], weights_K, whole_2, trained) for name in reported}
+    mixer = StaticMixer(weights_K) if config.mixer == "static" else NetMixer(trained.net)
+    whole_2, _ = expectation_maximisation(lm_and_ngram(own, tuned))
     return Result(
-        model,
-        {
-            name: {mixture: perplexity_of(found, shop.corpora[name]) for mixture, found in mixtures.items()}
-            for name, mixtures in logs.items()
-        },
+        Mixture(own.lm.vocabulary, own.blocks, mixer),
+        {name: scored(own, name, rows[name], weights_K, whole_2, trained) for name in reported},
         dict(zip(names, weights_K.tolist(), strict=True)),
         dict(zip(names, mean_weights(trained.net, rows[reported[-1]]).tolist(), strict=True)),
         trained.history,
-        shop.costs,
-        {
-            name: {mixture: sums_of_lines(found, shop.corpora[name]) for mixture, found in mixtures.items()}
-            for name, mixtures in logs.items()
-        },
+        own.costs,
     )
 
 
-def prepare(config: AdaptConfig) -> Workshop:
+def prepare(config: AdaptConfig) -> Prepared:
     """The model loaded and the text counted over its tokens."""
-    for path in (*config.text, config.valid, *([config.test] if config.test else [])):
+    texts = {"valid": config.valid, **({"test": config.test} if config.test else {})}
+    for path in (*config.text, *texts.values()):
         if not path.exists():
             raise InputError("there is no such file.", path=path)  # now, and not after minutes of loading and counting
-    costs: dict[str, float] = {}
     begun = time.perf_counter()
     lm = CausalLm.load(config.hf, gguf=config.gguf, device=config.device)
     block = CausalLmBlock.of(lm, config.reading, path=config.hf, gguf=config.gguf)
-    costs["seconds_loading"] = time.perf_counter() - begun
-    costs["lm_bytes"] = float(sum(p.numel() * p.element_size() for p in lm.model.parameters()))
-    begun = time.perf_counter()
+    loaded = time.perf_counter()
     train = Corpus.from_text(list(config.text), lm.vocabulary)
     counts = count_text(train, order=config.order)
     estimates = estimate(smoother_of(config.smoothing), counts)
-    costs["seconds_counting"] = time.perf_counter() - begun
-    costs["counted_tokens"] = float(train.words + train.sentences)
-    costs["counts_bytes"] = float(sum(array.nbytes for array in estimates.counts.arrays().values()))
-    corpora = {"valid": Corpus.from_text(config.valid, lm.vocabulary)}
-    if config.test is not None:
-        corpora["test"] = Corpus.from_text(config.test, lm.vocabulary)
-    shop = Workshop(config, lm, block, counts, estimates, NgramBlock(estimates), corpora, costs)
+    costs = {
+        "seconds_loading": loaded - begun,
+        "lm_bytes": float(sum(p.numel() * p.element_size() for p in lm.model.parameters())),
+        "seconds_counting": time.perf_counter() - loaded,
+        "counted_tokens": float(train.words + train.sentences),
+        "counts_bytes": float(sum(array.nbytes for array in estimates.counts.arrays().values())),
+    }
+    corpora = {name: Corpus.from_text(path, lm.vocabulary) for name, path in texts.items()}
+    if 0 < train.sentences <= config.tune_lines:
+        raise ConfigError(f"tune_lines is {config.tune_lines:,}, but the text has {train.sentences:,} lines.")
     if config.tune_lines:
-        if config.tune_lines >= train.sentences:
-            raise ConfigError(f"tune_lines is {config.tune_lines:,}, but the text has {train.sentences:,} lines.")
-        shop.corpora = {"tune": train[train.sentences - config.tune_lines :], **corpora}
+        corpora = {"tune": train[train.sentences - config.tune_lines :], **corpora}
     elif corpora["valid"].sentences < 2:
         raise ConfigError("The validation text has one line, but it is split in two. Give more, or lines to tune on.")
-    return shop
+    return Prepared(config, lm, block, counts, estimates, NgramBlock(estimates), corpora, costs)
 
 
-def rows_of(shop: Workshop, name: str) -> MixerRows:
+def rows_of(own: Prepared, name: str) -> MixerRows:
     """The rows of a text: the model's from its pass, the counts' from all of them or, when it was counted, the rest."""
-    corpus = shop.corpora[name]
-    ids = np.asarray(corpus.ids)
-    found = _pass(shop, name)
+    ids, reading = np.asarray(own.corpora[name].ids), own.config.reading
+    entry = entry_of(ids, own.lm, reading, fingerprint=own.block.source["sha256"])
+    found = run_pass(ids, own.lm, reading, entry, title=f"the model over {name}")
+    if found.computed:
+        own.costs[f"lm_tokens_per_second_{name}"] = found.computed / found.seconds
     begun = time.perf_counter()
-    log_probs_TN = np.empty((len(ids), len(shop.ngram.columns)), np.float32)
-    features_TF = np.empty((len(ids), len(shop.ngram.features)), np.float32)
+    log_probs_TN = np.empty((len(ids), len(own.ngram.columns)), np.float32)
+    features_TF = np.empty((len(ids), len(own.ngram.features)), np.float32)
     if name == "tune":
-        HeldOutColumns.of(shop.counts, shop.estimates).copy().fill(ids, log_probs_TN, features_TF)
+        HeldOutColumns.of(own.counts, own.estimates).copy().fill(ids, log_probs_TN, features_TF)
     else:
-        shop.ngram.log_rows(ids, log_probs_TN, features_TF)
-    predicted = ids != shop.lm.vocabulary.start
-    shop.costs[f"seconds_rows_{name}"] = time.perf_counter() - begun
+        own.ngram.log_rows(ids, log_probs_TN, features_TF)
+    predicted = ids != own.lm.vocabulary.start
+    own.costs[f"seconds_rows_{name}"] = time.perf_counter() - begun
     return MixerRows(
         np.concatenate((found.values_PX[:, :1], log_probs_TN[predicted]), axis=1),
         np.concatenate((found.values_PX[:, 1:], features_TF[predicted]), axis=1),
     )
 
 
-def _pass(shop: Workshop, name: str) -> Pass:
-    ids, config = np.asarray(shop.corpora[name].ids), shop.config
-    entry = entry_of(ids, shop.lm, config.reading, fingerprint=shop.block.source["sha256"])
-    found = run_pass(ids, shop.lm, config.reading, entry, title=f"the model over {name}")
-    if found.computed:
-        shop.costs[f"lm_tokens_per_second_{name}"] = found.computed / found.seconds
-    return found
-
-
-def tuning_parts(shop: Workshop, rows: dict[str, MixerRows]) -> tuple[MixerRows, MixerRows]:
+def tuning_parts(own: Prepared, rows: dict[str, MixerRows]) -> tuple[MixerRows, MixerRows]:
     """What the net is trained on, and what says when to stop; no part of either was counted."""
     if "tune" in rows:
         return rows["tune"], rows["valid"]
-    corpus = shop.corpora["valid"]
+    corpus = own.corpora["valid"]
     lines = corpus.sentences - max(1, corpus.sentences // STOPPING)
     places = int(corpus.starts[lines]) - lines  # predicted positions of the lines before
     return rows["valid"].part(0, places), rows["valid"].part(places, len(rows["valid"]))
@@ -247,22 +224,22 @@ def tuning_parts(shop: Workshop, rows: dict[str, MixerRows]) -> tuple[MixerRows,
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def lm_and_ngram(shop: Workshop, rows: MixerRows) -> Floats:
+def lm_and_ngram(own: Prepared, rows: MixerRows) -> Floats:
     """(P, 2): the model, and the whole n-gram model (all orders under the weights of its own smoothing)."""
-    vocabulary = shop.lm.vocabulary
-    layout = ColumnLayout({NGRAM: shop.ngram, "uniform": UniformBlock(vocabulary)})
-    features = rows.features_PF[:, len(shop.block.features) :].astype(np.float64)
-    weights_PK = HeuristicMixer(layout, shop.estimates.smoother).weights(features)
+    vocabulary = own.lm.vocabulary
+    layout = ColumnLayout({NGRAM: own.ngram, "uniform": UniformBlock(vocabulary)})
+    features = rows.features_PF[:, len(own.block.features) :].astype(np.float64)
+    weights_PK = HeuristicMixer(layout, own.estimates.smoother).weights(features)
     probs_PN = np.exp(rows.log_probs_PK[:, 1:].astype(np.float64))
     whole_P = (weights_PK[:, :-1] * probs_PN).sum(axis=1) + weights_PK[:, -1] / len(vocabulary)
     return np.stack([np.exp(rows.log_probs_PK[:, 0].astype(np.float64)), whole_P], axis=1)
 
 
-def log_likelihoods(
-    shop: Workshop, name: str, rows: MixerRows, weights_K: Floats, whole_2: Floats, trained: Trained
-) -> dict[str, Floats]:
-    """log P of every token under the model alone, the counts alone, and the mixtures of both."""
-    whole_P2 = lm_and_ngram(shop, rows)
+def scored(
+    own: Prepared, name: str, rows: MixerRows, weights_K: Floats, whole_2: Floats, trained: Trained
+) -> dict[str, ScoredText]:
+    """A text under the model alone, the counts alone, and the mixtures of both."""
+    whole_P2 = lm_and_ngram(own, rows)
     with np.errstate(divide="ignore"):
         logs = {
             "lm alone": rows.log_probs_PK[:, 0].astype(np.float64),
@@ -272,21 +249,10 @@ def log_likelihoods(
         }
     begun = time.perf_counter()
     logs["learned"] = log_probs(trained.net, rows)
-    shop.costs[f"mixer_tokens_per_second_{name}"] = len(rows) / max(time.perf_counter() - begun, 1e-9)
-    return logs
-
-
-def sums_of_lines(log_probs_P: Floats, corpus: Corpus) -> Floats:
-    """log P of each line, its end included."""
-    firsts = corpus.starts[:-1] - np.arange(corpus.sentences)  # places among the predicted ones
-    sums: Floats = np.add.reduceat(log_probs_P, firsts)
-    return sums
-
-
-def perplexity_of(log_probs_P: Floats, corpus: Corpus) -> ScoredText:
-    """The perplexity of a text whose predictions have these logarithms."""
-    ids = np.asarray(corpus.ids)
-    return ScoredText.of(ids[ids != corpus.vocabulary.start], log_probs_P, corpus.size)
+    own.costs[f"mixer_tokens_per_second_{name}"] = len(rows) / max(time.perf_counter() - begun, 1e-9)
+    corpus = own.corpora[name]
+    ids = np.asarray(corpus.ids)[np.asarray(corpus.ids) != corpus.vocabulary.start]
+    return {mixture: ScoredText.of(ids, log_probs_P, corpus.size) for mixture, log_probs_P in logs.items()}
 
 
 def peak_memory() -> float:

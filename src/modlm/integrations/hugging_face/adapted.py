@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from modlm.arrays import Floats, Ids
 from modlm.blocks import NgramBlock
+from modlm.blocks.block import Block
 from modlm.errors import ConfigError
 from modlm.integrations.hugging_face.causal_lm import CausalLm
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
@@ -25,7 +28,7 @@ def load_adapted(folder: str | os.PathLike[str], model: Any = None) -> Mixture:
     """
     adapted = as_adapted(load(folder))
     if model is not None:
-        _, block = lm_block(adapted)
+        block = lm_block(adapted)
         assert isinstance(block.vocabulary, TokenVocabulary)
         block.attach(CausalLm(model, block.vocabulary, start=block.source["start"]))
     return adapted
@@ -41,36 +44,33 @@ def as_adapted(model: LanguageModel) -> Mixture:
     return model
 
 
-def lm_block(adapted: Mixture) -> tuple[str, CausalLmBlock]:
-    """The causal language model among the columns, with its name."""
-    for name, block in adapted.blocks.items():
+def lm_block(adapted: Mixture) -> CausalLmBlock:
+    """The causal language model among the columns."""
+    for block in adapted.blocks.values():
         if isinstance(block, CausalLmBlock):
-            return name, block
+            return block
     raise ConfigError("The mixture has no causal language model among its columns. Make one with `modlm adapt`.")
 
 
 def mixed(adapted: Mixture, windows_BC: Ids, probs_BJ: Floats, features_BF: Floats) -> Floats:
-    """P of every token (B, J) by our ids: distributions of the model, given, with the count columns after windows."""
-    parts: list[Floats] = []
-    contexts: dict[str, Ids] = {}
-    wholes: dict[str, Floats] = {}
-    for name, block in adapted.blocks.items():
+    """P of every token (B, J) by our ids: distributions of the model, given, with the count columns after windows.
+
+    N-gram columns are added up without being made: a ninth of the time, for 49,152 tokens and five orders.
+    """
+
+    def answer(block: Block) -> tuple[Floats, Callable[[Floats], Floats]]:
+        """The features of a block, and what makes its part of the mixture of its weights."""
         if isinstance(block, CausalLmBlock):
-            parts.append(features_BF)
-        elif isinstance(block, NgramBlock):
-            contexts[name] = block.contexts_after(windows_BC)
-            parts.append(block.features_at(contexts[name]))
-        else:
-            wholes[name], features = block.after(windows_BC)
-            parts.append(features)
-    weights_BK = adapted.mixer.weights(np.concatenate(parts, axis=1))
+            return features_BF, lambda weights_B1: weights_B1 * probs_BJ
+        if isinstance(block, NgramBlock):
+            contexts_BN = block.contexts_after(windows_BC)
+            return block.features_at(contexts_BN), partial(block.mixed_at, contexts_BN)
+        columns_BJK, own_BF = block.after(windows_BC)
+        return own_BF, partial(np.einsum, "bjk,bk->bj", columns_BJK)
+
+    found = [answer(block) for block in adapted.blocks.values()]
+    weights_BK = adapted.mixer.weights(np.concatenate([features for features, _ in found], axis=1))
     out_BJ = np.zeros_like(probs_BJ)
-    for name, span in adapted.layout.spans.items():
-        block, own_BK = adapted.blocks[name], weights_BK[:, span.columns]
-        if isinstance(block, CausalLmBlock):
-            out_BJ += own_BK * probs_BJ
-        elif isinstance(block, NgramBlock):
-            out_BJ += block.mixed_at(contexts[name], own_BK)
-        else:
-            out_BJ += np.einsum("bjk,bk->bj", wholes[name], own_BK)
+    for (_, part_of), span in zip(found, adapted.layout.spans.values(), strict=True):
+        out_BJ += part_of(weights_BK[:, span.columns])
     return out_BJ

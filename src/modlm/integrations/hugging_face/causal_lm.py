@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +32,7 @@ Singles: TypeAlias = NDArray[np.float32]
 FEATURES = ("lm max log prob", "lm entropy", "lm gap")
 POSITIONS = 512  # positions whose whole distributions are in memory at a time, padding counted
 WINDOW = 512
+GAP = 20.0  # where the gap is cut off: a token that is as good as certain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +56,18 @@ class CausalLm:
     """A `transformers` model with its tokens as our vocabulary; nothing in it is ever trained."""
 
     def __init__(self, model: Any, vocabulary: TokenVocabulary, *, start: int | None = None) -> None:
-        """`start` is the token id before the first token of a text: by default what `start_token` says."""
+        """`start` is the token id before a text: by default what the tokenizer puts there, or the line end."""
         self.model = model.eval()
         self.vocabulary = vocabulary
         self.size = int(model.get_output_embeddings().weight.shape[0])
-        check_ids(vocabulary, self.size)
-        self.start = start_token(vocabulary) if start is None else start
+        if len(vocabulary) != self.size or (vocabulary.theirs < 0).any():  # else our columns are proper over its ids
+            raise VocabularyError(
+                f"The model predicts {self.size:,} ids, but its tokenizer makes a vocabulary of {len(vocabulary):,}, "
+                f"{np.count_nonzero(vocabulary.theirs < 0)} of which it has no id for. Use the model's own tokenizer; "
+                f"it needs a special token, or an unknown one, besides the one that ends lines."
+            )
+        first = vocabulary.first_token() if start is None else start
+        self.start = int(vocabulary.theirs[END]) if first is None else first
         self.units = int(model.config.get_text_config().hidden_size)
         longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self.longest = int(longest) if longest else 1 << 30
@@ -68,21 +75,12 @@ class CausalLm:
     @classmethod
     def load(cls, folder: str | Path, *, gguf: str = "", start: int | None = None, device: str = "cpu") -> CausalLm:
         """From a folder on this machine (nothing is downloaded), whose weights may be a GGUF file in it."""
-        transformers = require("transformers", extra="hf", purpose="A causal language model")
         place = Path(folder)
         if not place.is_dir() or (gguf and not (place / gguf).is_file()):
             raise InputError("there is no such model folder or GGUF file. Nothing is downloaded.", path=place / gguf)
         if gguf:
             require("gguf", extra="gguf", purpose="Reading a GGUF file")
-        options = {"gguf_file": gguf} if gguf else {}
-        quiet = contextlib.nullcontext() if watched() else contextlib.redirect_stderr(io.StringIO())
-        try:
-            with quiet:  # of progress bars, which are drawn whoever watches; what goes wrong is raised
-                model = transformers.AutoModelForCausalLM.from_pretrained(
-                    place, dtype=torch.float32, local_files_only=True, **options
-                )
-        except (OSError, ValueError, KeyError, ImportError) as error:
-            raise InputError(f"transformers cannot read a causal language model here: {error}", path=place) from error
+        model = read("AutoModelForCausalLM", place, gguf, what="a causal language model", dtype=torch.float32)
         size = int(model.get_output_embeddings().weight.shape[0])
         vocabulary = TokenVocabulary.from_tokenizer(tokenizer_of(place, gguf), size=size)
         return cls(model.to(device), vocabulary, start=start)
@@ -90,8 +88,6 @@ class CausalLm:
     def features(self, reading: Reading) -> tuple[str, ...]:
         """What is told of each distribution."""
         return FEATURES + (tuple(f"lm hidden {unit}" for unit in range(self.units)) if reading.hidden else ())
-
-    # ---- along texts ---------------------------------------------------------------------------------------------
 
     def sequences(self, ids: Ids, reading: Reading) -> list[Ints]:
         """The places in a text whose tokens the model predicts in one go, for each stretch that it reads at once."""
@@ -118,42 +114,13 @@ class CausalLm:
         out = np.empty((ends[-1], 1 + len(self.features(reading))), np.float32)
         order = sorted(range(len(theirs)), key=lambda number: -len(theirs[number]))
         while order:
-            longest = len(theirs[order[0]])
-            batch, order = order[: max(1, POSITIONS // longest)], order[max(1, POSITIONS // longest) :]
-            rows_BT = self._batch([np.append(self.start, theirs[number]) for number in batch])
-            for number, values_TX in zip(
-                batch, self._values(rows_BT, batch_lengths(theirs, batch), reading), strict=True
-            ):
-                out[ends[number] : ends[number + 1]] = values_TX
+            together = max(1, POSITIONS // len(theirs[order[0]]))
+            batch, order = order[:together], order[together:]
+            found = self._read([np.append(self.start, theirs[number][:-1]) for number in batch], reading)
+            for number, (log_probs_TV, features_TF) in zip(batch, found, strict=True):
+                own_T1 = log_probs_TV.gather(1, torch.from_numpy(theirs[number]).to(log_probs_TV.device)[:, None])
+                out[ends[number] : ends[number + 1]] = torch.cat([own_T1, features_TF], dim=1).cpu().numpy()
         return out
-
-    def _batch(self, rows: Sequence[Ints]) -> Tensor:
-        """Ids of the model, filled up at the right with the start token."""
-        filled_BT = np.full((len(rows), max(map(len, rows))), self.start, np.int64)
-        for row_T, tokens in zip(filled_BT, rows, strict=True):
-            row_T[: len(tokens)] = tokens
-        return torch.from_numpy(filled_BT).to(self.model.device)
-
-    def _values(self, rows_BT: Tensor, lengths: Sequence[int], reading: Reading) -> list[Singles]:
-        """For each row, log P of its tokens behind the start and features."""
-        mask_BT = torch.arange(rows_BT.shape[1] - 1, device=rows_BT.device)[None] < torch.tensor(
-            lengths, device=rows_BT.device
-        ).unsqueeze(1)
-        output = self.model(
-            input_ids=rows_BT[:, :-1], attention_mask=mask_BT.long(), use_cache=False,
-            output_hidden_states=reading.hidden,
-        )  # fmt: skip
-        found = []
-        for row, length in enumerate(lengths):
-            log_probs_TV = torch.log_softmax(output.logits[row, :length].float(), dim=-1)
-            own_T1 = log_probs_TV.gather(1, rows_BT[row, 1 : length + 1, None])
-            parts = [own_T1, distribution_features(log_probs_TV)]
-            if reading.hidden:
-                parts.append(output.hidden_states[-1][row, :length].float())
-            found.append(torch.cat(parts, dim=1).cpu().numpy())
-        return found
-
-    # ---- after windows -------------------------------------------------------------------------------------------
 
     @torch.inference_mode()
     def after(self, windows_BC: Ids, reading: Reading) -> tuple[Singles, Singles]:
@@ -161,23 +128,34 @@ class CausalLm:
         limit = min(reading.window, self.longest) - 1
         probs_BJ = np.empty((len(windows_BC), len(self.vocabulary)), np.float32)
         features_BF = np.empty((len(windows_BC), len(self.features(reading))), np.float32)
-        theirs = torch.from_numpy(self.vocabulary.theirs).to(self.model.device)
         for row, window in enumerate(windows_BC):
             known = window[(window != NOTHING) & (window != self.vocabulary.start)][-limit:]
-            tokens = torch.from_numpy(np.append(self.start, self.vocabulary.theirs[known])).to(self.model.device)
-            output = self.model(input_ids=tokens[None], use_cache=False, output_hidden_states=reading.hidden)
-            log_probs_1V = torch.log_softmax(output.logits[:, -1].float(), dim=-1)
-            parts = [distribution_features(log_probs_1V)]
-            if reading.hidden:
-                parts.append(output.hidden_states[-1][:, -1].float())
-            features_BF[row] = torch.cat(parts, dim=1)[0].cpu().numpy()
-            probs_BJ[row] = log_probs_1V[0, theirs].exp().cpu().numpy()
+            tokens = np.append(self.start, self.vocabulary.theirs[known])
+            ((log_probs_1V, features_1F),) = self._read([tokens], reading, last=True)
+            features_BF[row] = features_1F[0].cpu().numpy()
+            probs_BJ[row] = log_probs_1V[0].exp().cpu().numpy()[self.vocabulary.theirs]
         return probs_BJ, features_BF
 
-
-def batch_lengths(theirs: Sequence[Ints], batch: Sequence[int]) -> list[int]:
-    """Tokens of each sequence in a batch."""
-    return [len(theirs[number]) for number in batch]
+    def _read(self, rows: Sequence[Ints], reading: Reading, *, last: bool = False) -> Iterator[tuple[Tensor, Tensor]]:
+        """For each row of the model's ids: log P of every id after each of them, or the last alone, and features."""
+        lengths = [len(row) for row in rows]
+        filled_BT = np.full((len(rows), max(lengths)), self.start, np.int64)
+        for filled_T, row in zip(filled_BT, rows, strict=True):
+            filled_T[: len(row)] = row
+        mask_BT = np.arange(max(lengths)) < np.array(lengths)[:, None]
+        ids_BT, seen_BT = (
+            torch.from_numpy(array.astype(np.int64)).to(self.model.device) for array in (filled_BT, mask_BT)
+        )
+        output = self.model(
+            input_ids=ids_BT, attention_mask=seen_BT, use_cache=False, output_hidden_states=reading.hidden
+        )
+        for number, length in enumerate(lengths):
+            places = slice(length - 1 if last else 0, length)
+            log_probs_TV = torch.log_softmax(output.logits[number, places].float(), dim=-1)
+            features = [distribution_features(log_probs_TV)]
+            if reading.hidden:
+                features.append(output.hidden_states[-1][number, places].float())
+            yield log_probs_TV, torch.cat(features, dim=1)
 
 
 def distribution_features(log_probs_PV: Tensor) -> Tensor:
@@ -188,38 +166,24 @@ def distribution_features(log_probs_PV: Tensor) -> Tensor:
     return torch.stack([best_P2[:, 0], entropy_P, gap_P], dim=1)
 
 
-GAP = 20.0
-"""Where the gap is cut off: a token that is as good as certain."""
-
-
-def start_token(vocabulary: TokenVocabulary) -> int:
-    """The token id before the first token of a text: the special one that the tokenizer puts there, or the line end."""
-    first = vocabulary.first_token()
-    return int(vocabulary.theirs[END]) if first is None else first
+def read(kind: str, folder: Path, gguf: str, *, what: str, **options: Any) -> Any:
+    """What a class of `transformers` finds in a folder."""
+    transformers = require("transformers", extra="hf", purpose="A causal language model")
+    options |= {"gguf_file": gguf} if gguf else {}
+    quiet = contextlib.nullcontext() if watched() else contextlib.redirect_stderr(io.StringIO())
+    try:
+        with quiet:  # of progress bars, which are drawn whoever watches; what goes wrong is raised
+            return getattr(transformers, kind).from_pretrained(folder, local_files_only=True, **options)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise InputError(f"transformers cannot read {what} here: {error}", path=folder) from error
 
 
 def tokenizer_of(folder: Path, gguf: str) -> bytes:
     """The `tokenizer.json` of a model folder, made if it has another kind of tokenizer."""
     if (folder / "tokenizer.json").is_file():
         return tokenizer_bytes(folder)
-    transformers = require("transformers", extra="hf", purpose="A causal language model")
-    options = {"gguf_file": gguf} if gguf else {}
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, **options)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise InputError(f"transformers cannot read a tokenizer here: {error}", path=folder) from error
-    backend = getattr(tokenizer, "backend_tokenizer", None)
+    backend = getattr(read("AutoTokenizer", folder, gguf, what="a tokenizer"), "backend_tokenizer", None)
     if backend is None:
         raise InputError("its tokenizer has no tokenizer.json form (it is a slow one).", path=folder)
     text: str = backend.to_str()
     return text.encode()
-
-
-def check_ids(vocabulary: TokenVocabulary, size: int) -> None:
-    """That the model's ids and ours are the same tokens, one for one: then our columns are proper over its ids."""
-    if len(vocabulary) != size or (vocabulary.theirs < 0).any():
-        raise VocabularyError(
-            f"The model predicts {size:,} ids, but its tokenizer makes a vocabulary of {len(vocabulary):,}, "
-            f"{np.count_nonzero(vocabulary.theirs < 0)} of which it has no id for. Use the model's own tokenizer; it "
-            f"needs a special token, or an unknown one, besides the one that ends lines."
-        )

@@ -62,11 +62,12 @@ def run_pass(ids: Ids, lm: CausalLm, reading: Reading, entry: Path, *, title: st
     entry.mkdir(parents=True, exist_ok=True)
     with progress(title, total=sum(map(len, sequences)), unit="tokens") as bar:
         for number, part in enumerate(parts_of(sequences)):
-            places = sum(map(len, part))
-            values = _kept(entry / f"{number:06d}.npy", (places, width))
+            places, path = sum(map(len, part)), entry / f"{number:06d}.npy"
+            values = _kept(path, (places, width))
             if values is None:
                 values = lm.along(ids, part, reading)
-                _keep(entry / f"{number:06d}.npy", values)
+                with new_file(path) as target:
+                    write_npy(target, values)
                 computed += places
             found.append(values)
             bar.advance(places)
@@ -76,13 +77,10 @@ def run_pass(ids: Ids, lm: CausalLm, reading: Reading, entry: Path, *, title: st
 def parts_of(sequences: list[Ints]) -> list[list[Ints]]:
     """Neighbouring sequences, at least PART places together."""
     parts: list[list[Ints]] = []
-    size = PART
     for sequence in sequences:
-        if size >= PART:
+        if not parts or sum(map(len, parts[-1])) >= PART:
             parts.append([])
-            size = 0
         parts[-1].append(sequence)
-        size += len(sequence)
     return parts
 
 
@@ -94,8 +92,3 @@ def _kept(path: Path, shape: tuple[int, int]) -> Singles | None:
         return None
     whole = values.ndim == 2 and len(values) == shape[0] and values.shape[1] >= shape[1]
     return np.ascontiguousarray(values[:, : shape[1]]) if whole and values.dtype == np.float32 else None
-
-
-def _keep(path: Path, values: Singles) -> None:
-    with new_file(path) as target:
-        write_npy(target, values)

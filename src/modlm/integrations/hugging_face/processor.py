@@ -16,8 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modlm.arrays import Bools, Ids
-from modlm.blocks.block import NOTHING
+from modlm.arrays import Ids
 from modlm.errors import ConfigError, require
 from modlm.integrations.hugging_face.adapted import as_adapted, lm_block, load_adapted, mixed
 from modlm.integrations.hugging_face.causal_lm import distribution_features
@@ -37,13 +36,15 @@ class MixtureLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transfor
 
     def __init__(self, adapted: Mixture, model: Any = None) -> None:
         self.adapted = as_adapted(adapted)
-        _, self.block = lm_block(adapted)
+        self.block = lm_block(adapted)
         vocabulary = adapted.vocabulary
         assert isinstance(vocabulary, TokenVocabulary)
         self.ours, self.theirs, self.start = vocabulary.ours, torch.from_numpy(vocabulary.theirs), vocabulary.start
-        self.boundaries: Bools = boundaries_of(vocabulary)
-        others = [block.reads.words for block in adapted.blocks.values() if block is not self.block]
-        self.length = max(1, *others) if others else 1
+        self.read: Ids = vocabulary.ours.copy()
+        """The same, but a line begins at each line end and special token."""
+        self.read[[*vocabulary.special, vocabulary.theirs[END]]] = vocabulary.start
+        others = (block.reads.words for block in adapted.blocks.values() if block is not self.block)
+        self.length = max((1, *others))
         self._hidden: Tensor | None = None
         self._hook: Any = None
         if self.block.reading.hidden:
@@ -84,28 +85,8 @@ class MixtureLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transfor
         return mixed_BV.masked_fill(torch.isneginf(scores), -torch.inf)
 
     def windows(self, input_ids: Tensor) -> Ids:
-        """The last tokens of each row as our ids, back to the start of the line."""
-        ids_BL = input_ids[:, -self.length :].cpu().numpy()
-        windows_BC = np.full((len(ids_BL), self.length + 1), NOTHING, np.uint32)
-        if ids_BL.shape[1] == 0:
-            windows_BC[:, -1] = self.start
-            return windows_BC
-        begins_BC: Bools = np.zeros(windows_BC.shape, np.bool_)
-        windows_BC[:, -ids_BL.shape[1] :] = self.ours[ids_BL]
-        begins_BC[:, -ids_BL.shape[1] :] = self.boundaries[ids_BL]
-        if input_ids.shape[1] <= self.length:
-            begins_BC[:, -ids_BL.shape[1] - 1] = True  # nothing stands before the first token
-        last_B = begins_BC.shape[1] - 1 - np.argmax(begins_BC[:, ::-1], axis=1)
-        at_C = np.arange(windows_BC.shape[1])
-        begun_B1 = np.logical_or.reduce(begins_BC, axis=1, keepdims=True)
-        windows_BC[begun_B1 & (at_C < last_B[:, None])] = NOTHING
-        windows_BC[begun_B1 & (at_C == last_B[:, None])] = self.start
-        return windows_BC
-
-
-def boundaries_of(vocabulary: TokenVocabulary) -> Bools:
-    """For each id of the model, whether a line begins behind it: line ends and all special tokens."""
-    found = np.zeros(len(vocabulary.ours), np.bool_)
-    found[vocabulary.special] = True
-    found[vocabulary.theirs[END]] = True
-    return found
+        """The last tokens of each row as our ids, with `<s>` where a line begins."""
+        words_BC: Ids = self.read[input_ids[:, -self.length :].cpu().numpy()]
+        if input_ids.shape[1] <= self.length:  # nothing stands before the first token
+            words_BC = np.insert(words_BC, 0, self.start, axis=1)
+        return words_BC

@@ -12,16 +12,17 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from modlm import __version__
 from modlm.errors import ConfigError, require
-from modlm.experiments.reproduce.book import RESULTS, Book
+from modlm.experiments.machine import processor
 from modlm.experiments.reproduce.corpora import Corpora
-from modlm.experiments.reproduce.entries import RunEntry
+from modlm.experiments.reproduce.recipe import RunEntry
+from modlm.experiments.reproduce.recipe_folder import RESULTS, Recipes
 from modlm.experiments.reproduce.results import Results, RunResult, rounded, short_journal
 from modlm.training.config_file import Table, find_table, merged, run_config, to_toml
 from modlm.training.journal import JOURNAL, TIMINGS, Journal
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 TEXTS = "texts"
 ORDER, EDGE, EXTRA = 5, "repeat", ("uniform", "unknown")  # the paper's n-gram models
 KEPT = ("words", "epochs", "evaluations", "seconds", "words_per_second", "stopped", "parameters", "device")
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,63 +56,52 @@ class Found:
     """`here`, if it is in the folder of runs too; `shipped`, if it is with the recipes only."""
 
 
-class Workshop:
-    """The runs of a book: what is there, what is missing, and the doing of it.
+@dataclass(eq=False)
+class Runs:
+    """The runs of recipes: what is there, what is missing, and the doing of it.
 
     The results that count are those beside the recipes, or with `rerun` only those made here. A new one is kept with
     the latter, and without `rerun` beside the recipes too. Trained runs are done from seeds 1 to `seeds`.
     """
 
-    def __init__(
-        self,
-        book: Book,
-        runs: Path,
-        corpora: Corpora,
-        *,
-        device: str = "auto",
-        rerun: bool = False,
-        seeds: int = 1,
-        today: Callable[[], date] = date.today,
-    ) -> None:
-        self.book, self.runs, self.corpora, self.device = book, runs, corpora, device
-        self.rerun, self.seeds, self.today = rerun, seeds, today
-        self.beside, self.own = Results(book.results, corpora), Results(runs / RESULTS / book.scale, corpora)
-        self.results = self.own if rerun else self.beside
-        self.just_made = set[str]()
+    corpora: Corpora
+    place: Path
+    """The folder of runs."""
+    device: str = "auto"
+    rerun: bool = False
+    seeds: int = 1
+    today: Callable[[], date] = date.today
+    just_made: set[str] = field(default_factory=set)
+    """Labels of runs."""
 
-    def again(self) -> Workshop:
-        """The same with `rerun`."""
-        return Workshop(
-            self.book, self.runs, self.corpora, device=self.device, rerun=True, seeds=self.seeds, today=self.today
-        )
+    def __post_init__(self) -> None:
+        self.recipes: Recipes = self.corpora.recipes
+        self.beside = Results(self.recipes.results, self.corpora)
+        self.own = Results(self.place / RESULTS / self.recipes.scale, self.corpora)
+        self.results = self.own if self.rerun else self.beside
 
     # ---- what is there, and what is missing -------------------------------------------------------------------------
 
     def found(self, name: str) -> list[Found]:
         """The results of a run, from every seed that was tried."""
-        results = self.results.of_seeds(self.book.runs[name])
-        runs = {seed: self.book.runs[name].with_seed(seed) for seed in results}
-        return [Found(runs[seed], result, self._made(runs[seed], result)) for seed, result in results.items()]
-
-    def _made(self, run: RunEntry, result: RunResult) -> str:
-        return "here" if self.own.read(run) == result else "shipped"
+        run = self.recipes.runs[name]
+        found = [(run.with_seed(seed), result) for seed, result in self.results.of_seeds(run).items()]
+        return [Found(one, result, "here" if self.own.read(one) == result else "shipped") for one, result in found]
 
     def needs(self, names: Iterable[str]) -> list[Need]:
         """What must be run for these runs to have results, in order; members of mixtures must have their models."""
         names = set(names)
-        missing = {name for name in names if self.results.find(self.book.runs[name]) is None}
+        missing = {name for name in names if self.results.find(self.recipes.runs[name]) is None}
+        mixed = {member for name in missing for member in self.recipes.runs[name].members}
         runs = [
             run
-            for run in self.book.in_order(missing)
-            if self.results.find(run) is None or self._model_is_missing(run, missing)
+            for run in self.recipes.in_order(missing)
+            if self.results.find(run) is None or (run.name in mixed and not self._has_model(run))
         ]
         for seed in range(2, self.seeds + 1):
-            again = [run.with_seed(seed) for name, run in self.book.runs.items() if name in names]
+            again = [run.with_seed(seed) for name, run in self.recipes.runs.items() if name in names]
             runs += [run for run in again if run.seed == seed and self.results.find(run) is None]
         return [Need(run, self._why(run), max(0.1, run.estimate - self.minutes_done(run))) for run in runs]
-
-    def _model_is_missing(self, run: RunEntry, missing: Iterable[str]) -> bool:
-        return any(run.name in self.book.runs[name].members for name in missing) and not self._has_model(run)
 
     def _has_model(self, run: RunEntry) -> bool:
         """Whether a trained model is there; others are made whenever they are needed."""
@@ -130,10 +118,8 @@ class Workshop:
 
     def ready(self, run: RunEntry) -> bool:
         """Whether everything that a run is made of is there."""
-        members = [self.book.runs[name] for name in run.members]
-        return not any(self._model_is_missing(member, [run.name]) for member in members) and all(
-            self.results.find(member) for member in members
-        )
+        members = [self.recipes.runs[name] for name in run.members]
+        return all(self.results.find(member) and self._has_model(member) for member in members)
 
     def minutes_done(self, run: RunEntry) -> float:
         """How long a run that is to go on has been going."""
@@ -146,7 +132,7 @@ class Workshop:
     def folder(self, run: RunEntry) -> Path:
         """The folder of a trained run; one with other settings has another."""
         mark = self.results.digest(run, limits=False)[:8]
-        return self.runs / self.book.scale / f"{self.results.mark(run)}-{mark}"
+        return self.place / self.recipes.scale / f"{self.results.mark(run)}-{mark}"
 
     # ---- doing it ---------------------------------------------------------------------------------------------------
 
@@ -164,13 +150,16 @@ class Workshop:
     def _done(self, run: RunEntry) -> RunResult:
         begun = time.perf_counter()
         numbers = DOING[run.kind](self, run)
-        made = {**machine(), "date": self.today().isoformat(), "seconds": round(time.perf_counter() - begun, 1)}
+        made = {
+            "machine": f"{processor()}, {os.cpu_count()} cores", "python": platform.python_version(),
+            "modlm": __version__, "date": self.today().isoformat(), "seconds": round(time.perf_counter() - begun, 1),
+        }  # fmt: skip
         return RunResult(
             run=run.name,
-            scale=self.book.scale,
+            scale=self.recipes.scale,
             kind=run.kind,
             digest=self.results.digest(run),
-            corpora={role: self.corpora.used(role).name for role in self.book.roles(run.name)},
+            corpora={role: entry.name for role, entry in self.corpora.taken(run.name).items()},
             made=made,
             **numbers,
         )
@@ -184,15 +173,11 @@ class Workshop:
         table["text"] = [str(path.absolute()) for path in sources]
         if vocabulary := self.corpora.vocabulary_file(run.corpus, run.text):
             table = merged(table, {"vocabulary": {"file": str(vocabulary.absolute())}})
-        if run.columns:
-            table = merged(table, {"columns": self._columns(run, table)})
+        for name, text in run.columns.items():  # of the same order, smoothing and edge as the preset's own
+            paths = tuple(str(path.absolute()) for path in self.corpora.files(text))
+            own = next(iter(table["columns"].values()))
+            table = merged(table, {"columns": {name: {**own, "text": paths}}})
         return run_config(table, where=run.name)
-
-    def _columns(self, run: RunEntry, table: Table) -> Table:
-        """Further n-gram blocks, of the same order, smoothing and edge as the preset's own."""
-        own = next(iter(table["columns"].values()))
-        files = {name: self.corpora.files(text) for name, text in run.columns.items()}
-        return {name: {**own, "text": tuple(str(path.absolute()) for path in paths)} for name, paths in files.items()}
 
     def test(self, run: RunEntry) -> Path:
         """The test text of a run."""
@@ -202,6 +187,7 @@ class Workshop:
         """The model of a run: a trained one from its folder, an n-gram model made anew."""
         from modlm.model.folder import load
         from modlm.model.ngram_lm import NgramLM
+        from modlm.text.vocabulary import Vocabulary
 
         if run.kind == "train":
             if not self._has_model(run):
@@ -209,9 +195,10 @@ class Workshop:
             return load(self.folder(run))
         if run.kind != "ngram":
             raise ConfigError(f"The run {run.name} is of kind {run.kind}, which leaves no model to mix.")
-        files = self.corpora.files(run.text or run.corpus)
-        vocabulary = self.corpora.vocabulary(run.corpus, run.text)
-        return NgramLM.fit(list(files), ORDER, smoothing=run.smoothing, vocabulary=vocabulary, edge=EDGE, extra=EXTRA)
+        files = list(self.corpora.files(run.text or run.corpus))
+        words = self.corpora.vocabulary_file(run.corpus, run.text)
+        vocabulary = None if words is None else Vocabulary.from_file(words)
+        return NgramLM.fit(files, ORDER, smoothing=run.smoothing, vocabulary=vocabulary, edge=EDGE, extra=EXTRA)
 
     def perplexities(self, run: RunEntry, model: LanguageModel) -> dict[str, Any]:
         """On the validation and test texts, and by frequency."""
@@ -236,94 +223,65 @@ class Workshop:
 # ---- the kinds of runs -----------------------------------------------------------------------------------------------
 
 
-def _trained(shop: Workshop, run: RunEntry) -> dict[str, Any]:
+def _trained(runs: Runs, run: RunEntry) -> dict[str, Any]:
     require("torch", extra="neural", purpose="Training a net")
+    from modlm.model.folder import load
     from modlm.training.run import train
     from modlm.training.run_folder import CONFIG, RESULT
 
-    config, folder = shop.config(run), shop.folder(run)
+    config, folder = runs.config(run), runs.folder(run)
     done = (folder / RESULT).is_file() and (folder / CONFIG).read_text(encoding="utf-8") == to_toml(config)
     if not done:
         (folder / RESULT).unlink(missing_ok=True)  # of an earlier end, if it goes on with other limits
-        train(config, folder, resume=folder.is_dir(), device=shop.device)
-    return collected(shop, run, folder)
-
-
-def collected(shop: Workshop, run: RunEntry, folder: Path) -> dict[str, Any]:
-    """The numbers of a run folder that has come to its end."""
-    from modlm.model.folder import load
-    from modlm.training.run_folder import RESULT
-
+        train(config, folder, resume=folder.is_dir(), device=runs.device)
     found = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     best = found["best"]
     return {
-        "by_frequency": shop.by_frequency(run, load(folder)),
+        "by_frequency": runs.by_frequency(run, load(folder)),
         "valid": rounded(found["valid_perplexity"]),
         "test": rounded(found["test_perplexity"]),
         "dense_mass": {name: rounded(best[f"{name}_dense_mass"]) for name in ("valid", "test")},
         "training": {name: rounded(found[name]) for name in KEPT} | {"best_words": best["words"]},
-        "journal": short_journal([dict(line) for line in Journal(folder / JOURNAL).lines()]),
+        "journal": short_journal(Journal(folder / JOURNAL).lines()),
     }
 
 
-def _counted(shop: Workshop, run: RunEntry) -> dict[str, Any]:
-    return shop.perplexities(run, shop.model(run))
-
-
-def _mixed(shop: Workshop, run: RunEntry) -> dict[str, Any]:
+def _mixed(runs: Runs, run: RunEntry) -> dict[str, Any]:
     """Of trained members the models from seed 1 are taken, whatever other seeds there are results of."""
     from modlm.model.interpolation import interpolate
 
-    models = {name: shop.model(shop.book.runs[name]) for name in run.members}
-    mixed = interpolate(models, shop.corpora.one(run.corpus, "valid"))
+    models = {name: runs.model(runs.recipes.runs[name]) for name in run.members}
+    mixed = interpolate(models, runs.corpora.one(run.corpus, "valid"))
     weights = {name: rounded(weight) for name, weight in mixed.weights.items()}
-    return shop.perplexities(run, mixed.mixture) | {"values": weights}
+    return runs.perplexities(run, mixed.mixture) | {"values": weights}
 
 
-def _sized(shop: Workshop, run: RunEntry) -> dict[str, Any]:
+def _sized(runs: Runs, run: RunEntry) -> dict[str, Any]:
     """Sentences and words, unknown ones too, of a text, or of every part of a corpus."""
     from modlm.text.corpus import Corpus
 
     if run.text:
-        corpus = Corpus.from_text(list(shop.corpora.files(run.text)))
+        corpus = Corpus.from_text(list(runs.corpora.files(run.text)))
         return {"values": {"sentences": corpus.sentences, "words": corpus.words}}
     values: dict[str, float] = {}
     for part in ("train", "valid", "test"):
-        if files := shop.corpora.part(run.corpus, part):
+        if files := runs.corpora.part(run.corpus, part):
             corpus = Corpus.from_text(list(files))
             values |= {f"{part} sentences": corpus.sentences, f"{part} words": corpus.words}
     return {"values": values}
 
 
-def _timed(shop: Workshop, run: RunEntry) -> dict[str, Any]:
+def _timed(runs: Runs, run: RunEntry) -> dict[str, Any]:
     require("torch", extra="neural", purpose="Measuring nets")
     from modlm.experiments.reproduce.speed import words_per_second
 
-    return {"values": words_per_second(shop.corpora.file(run.corpus), shop.test(run))}
+    return {"values": words_per_second(runs.corpora.files(run.corpus), runs.test(run))}
 
 
-DOING: dict[str, Callable[[Workshop, RunEntry], dict[str, Any]]] = {
+DOING: dict[str, Callable[[Runs, RunEntry], dict[str, Any]]] = {
     "train": _trained,
-    "ngram": _counted,
+    "ngram": lambda runs, run: runs.perplexities(run, runs.model(run)),
     "static": _mixed,
     "sizes": _sized,
     "speed": _timed,
 }
-
-
-def machine() -> dict[str, Any]:
-    """What a time depends on."""
-    return {
-        "machine": f"{_processor()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "modlm": __version__,
-    }
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from modlm.errors import ConfigError, nearest
 from modlm.nets.config import one_of
@@ -19,8 +19,6 @@ SCALES = ("full", "here")
 RUN_KINDS = ("train", "ngram", "static", "sizes", "speed")
 FIGURES = ("", "frequency", "convergence", "bars")
 MEASURES = ("test", "valid", "dense_mass", "by_frequency", "values")
-
-Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +98,11 @@ class RunEntry:
             raise ConfigError(f"runs: {self.name} is of kind {self.kind}, which needs {needed}.")
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that it names, besides those of its corpus."""
+        return (*filter(None, (self.text,)), *self.columns.values())
+
+    @property
     def seed(self) -> int:
         """What the nets begin with."""
         return int(self.settings.get("seed", 1))
@@ -135,6 +138,9 @@ class Row:
     at: str = ""
     digits: int = -1
     """Behind the point; -1: as the recipe says."""
+    published: float | None = None
+    """The paper's number, from `published.toml`, which says why where there is none."""
+    source: str = ""
 
     def __post_init__(self) -> None:
         one_of(f"rows.{self.row}.measure", self.measure.partition(".")[0], MEASURES)
@@ -147,7 +153,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """Something that the numbers must show; `claims.holds` says whether they do."""
+    """Something that the numbers must show; `compared_rows.holds` says whether they do."""
 
     says: str
     corpus: str = "ptb"
@@ -192,13 +198,7 @@ class Recipe:
         return tuple(dict.fromkeys(row.run for row in self.rows))
 
 
-def at_scale(table: Table, scale: str) -> Table:
-    """The table as it is at a scale."""
-    plain = {key: value for key, value in table.items() if key not in SCALES}
-    return merged(plain, table.get(scale, {}))
-
-
-def record(kind: type[Record], table: Table, *, where: str) -> Record:
+def record(kind: type[Any], table: Table, *, where: str) -> Any:
     """The record of a table; what does not fit is answered with its place."""
     known = fields_of(kind)
     values: Table = {}
@@ -206,12 +206,8 @@ def record(kind: type[Record], table: Table, *, where: str) -> Record:
         if key not in known:
             raise ConfigError(f"{where}: there is no {key}.{nearest(key, known)} Known: {', '.join(known)}.")
         values[key] = checked(value, known[key], path=f"{where}: {key}") if known[key] in CHECKS else value
-    missing = [name for name in _required(kind) if name not in values]
-    if missing:
+    none = dataclasses.MISSING
+    needed = [each.name for each in dataclasses.fields(kind) if each.default is none and each.default_factory is none]
+    if missing := [name for name in needed if name not in values]:
         raise ConfigError(f"{where}: {', '.join(missing)} is missing.")
     return kind(**values)
-
-
-def _required(kind: type[Any]) -> list[str]:
-    none = dataclasses.MISSING
-    return [item.name for item in dataclasses.fields(kind) if item.default is none and item.default_factory is none]

@@ -1,0 +1,14 @@
+"""The machine that numbers were measured on."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+
+def processor() -> str:
+    """The processor, as far as the system tells."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.is_file() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()
