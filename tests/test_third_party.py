@@ -105,10 +105,10 @@ def test_served(run: Run, place: Path) -> None:
     environment = {**os.environ, "MODLM_CACHE": str(place / "cache"), "MODLM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([str(place / "site"), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "modlm", "serve", "equal", "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=place) as server:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=place) as server:
         try:
-            assert server.stderr is not None
-            address = next(found[0] for line in server.stderr if (found := re.search(r"http://[\d.]+:\d+", line)))
+            assert server.stdout is not None
+            address = next(found[0] for line in server.stdout if (found := re.search(r"http://[\d.]+:\d+", line)))
             body = json.dumps({"sentences": ["the cat sat"]}).encode()
             request = urllib.request.Request(f"{address}/score", body, {"Content-Type": "application/json"})
             with urllib.request.urlopen(request, timeout=60) as answer:

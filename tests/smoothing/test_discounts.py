@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from modlm.arrays import Ints
 from modlm.smoothing import SMOOTHERS
 from modlm.smoothing.discounts import katz_discounts, one_discount, three_discounts
-from oracle import estimate_discounts
+from oracle_discounts import estimate_discounts
 
 
 def counts_of_counts(*n: int) -> Ints:
