@@ -20,7 +20,7 @@ from modlm.experiments.reproduce.speed import untrained
 from modlm.model.language_model import LanguageModel
 from modlm.model.ngram_lm import NgramLM, heuristic_mixture
 from modlm.text.corpus import Corpus
-from modlm.training.blocks import count_columns
+from modlm.training.blocks import dense_blocks
 from modlm.training.config import RunConfig
 from modlm.training.config_file import find_table, merged, run_config
 from side_by_side.ratios import Speeds, arguments, publish
@@ -39,7 +39,7 @@ HEURISTIC, COMPILED = "heuristic KN", "compiled KN"
 def models(train: Corpus, hidden: int) -> dict[str, LanguageModel]:
     """All contestants, with columns from the same counts."""
     configs = {name: configured(preset, hidden) for name, preset in PRESETS.items()}
-    columns = count_columns(configs["hybrid"], train)
+    columns = dense_blocks(configs["hybrid"], train)
     block = columns["kn"].block
     assert isinstance(block, NgramBlock)
     found: dict[str, LanguageModel] = {

@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from modlm.blocks.log_rows import LogRows
 from modlm.text.corpus import Corpus
-from modlm.training.blocks import count_columns
+from modlm.training.blocks import dense_blocks
 from modlm.training.config import RunConfig
-from modlm.training.rows import TextRows, held_out_rows, rows
+from modlm.training.rows import rows
 from side_by_side.ratios import Speeds, arguments, publish
 from side_by_side.timing import clocked, in_turns
 from train import HYBRID, configured, trainer_of, updates
@@ -28,14 +29,14 @@ TITLE = "Rows for training"
 FOLDS, ONE, FIRST_BATCH = "10 folds", "one count", "--first-batch"
 
 
-def one_count(config: RunConfig, corpus: Corpus) -> TextRows:
+def one_count(config: RunConfig, corpus: Corpus) -> LogRows:
     """Rows of a text from the counts of all of it."""
-    return rows(corpus, {name: columns.block for name, columns in count_columns(config, corpus).items()})
+    return rows(corpus, dense_blocks(config, corpus))
 
 
-def ten_folds(config: RunConfig, corpus: Corpus) -> TextRows:
+def ten_folds(config: RunConfig, corpus: Corpus) -> LogRows:
     """Rows of each fold from the counts of the others."""
-    return held_out_rows(corpus, count_columns(config, corpus), config.folds)
+    return rows(corpus, dense_blocks(config, corpus), folds=config.folds)
 
 
 def first_batch(asked: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from modlm.training.batches import Batch
+from modlm.nets.batches import Batch
 from modlm.training.config import RunConfig
 from modlm.training.config_file import find_table, merged, run_config
 from modlm.training.distributed import Processes
@@ -65,7 +65,7 @@ def updates(trainer: Trainer, count: int) -> None:
 def first_batches(trainer: Trainer, count: int) -> list[Batch]:
     """Those batches."""
     source = trainer.texts.train
-    return [source.batch(int(number)) for number in source.order(0)[:count]]
+    return [source.batch(int(number)) for number in source.order(0, trainer.rules.config.seed)[:count]]
 
 
 def padded(batch: Batch) -> tuple[Tensor, Tensor]:

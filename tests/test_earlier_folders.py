@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import modlm
+from modlm.blocks.log_rows import LogRows
 from modlm.counts.counts import Counts
 from modlm.text import Corpus
-from modlm.training.text_rows import TextRows
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SENTENCES = ("w0 w3 w6 w9", "w1 w4 w7", "w5", "", "w13 nowhere w2 w2")
@@ -46,15 +46,16 @@ def model_numbers(folder: Path, verify: Any) -> dict[str, Any]:
 
 
 def rows_numbers(folder: Path, verify: Any) -> dict[str, Any]:
-    rows = TextRows.open(folder, verify=verify)
+    rows = LogRows.open(folder, verify=verify)
     blocks = {
-        name: [*block.columns, *block.features, block.steady] for name, block in rows.blocks.items()
-    }  # fmt: skip
+        name: [span.columns.start, span.columns.stop, span.features.start, span.features.stop, span.steady]
+        for name, span in rows.spans.items()
+    }
     return {
         "blocks": blocks,
         "ids": rows.ids.tolist(),
         "starts": rows.starts.tolist(),
-        "log_probs": rows.log_probs_TC.sum(axis=1, where=np.isfinite(rows.log_probs_TC)).tolist(),
+        "log_probs": rows.log_probs_TD.sum(axis=1, where=np.isfinite(rows.log_probs_TD)).tolist(),
         "features": rows.features_TF.sum(axis=1).tolist(),
     }
 

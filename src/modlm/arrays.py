@@ -28,6 +28,7 @@ Ids = NDArray[np.uint32]
 """Word ids or node ids."""
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 AnyFloats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
 

@@ -22,7 +22,7 @@ from modlm.model.ngram.arpa import to_arpa
 from modlm.model.ngram_lm import NgramLM, heuristic_mixture
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text import Corpus
-from modlm.training.blocks import CountColumns, count_columns
+from modlm.training.blocks import RunBlock, dense_blocks
 from modlm.training.config import ColumnsConfig, RunConfig
 from modlm.training.leaks import mean_log_prob, word_frequencies
 from modlm.training.rows import rows
@@ -45,9 +45,9 @@ def check_refused(train: Corpus, **columns: object) -> None:
         made(train, **columns)
 
 
-def made(train: Corpus, **columns: object) -> CountColumns:
+def made(train: Corpus, **columns: object) -> RunBlock:
     config = RunConfig(text="t", valid="v", columns={"x": ColumnsConfig(**columns)})  # type: ignore[arg-type]
-    return count_columns(config, train)["x"]
+    return dense_blocks(config, train)["x"]
 
 
 def in_random_order(text: list[str]) -> list[str]:
@@ -175,7 +175,7 @@ def test_other_texts_and_held_out_columns_are_not_warned_of(texts: Path, caplog:
 def test_the_mean_is_of_known_words_in_columns_mixed_alike(train: Corpus) -> None:
     counts = count_text(["a b", "a c"], vocabulary=train.vocabulary, order=2)
     block = NgramBlock(estimate(SMOOTHERS["maximum-likelihood"](), counts))
-    found = rows(Corpus.from_text(["a b", "z z"], train.vocabulary), {"x": block})
+    found = rows(Corpus.from_text(["a b", "z z"], train.vocabulary), {"x": RunBlock(block)})
     words = len(train.vocabulary)
     first = (2 / 6 + 2 / 2) / 2  # a: two of six words, and always the first
     second = (1 / 6 + 1 / 2) / 2  # b: one of six, and after a one of two
@@ -187,5 +187,5 @@ def test_the_mean_is_of_known_words_in_columns_mixed_alike(train: Corpus) -> Non
 def test_a_word_that_no_column_gives_counts_as_uniform(train: Corpus) -> None:
     counts = count_text(["a"], vocabulary=train.vocabulary, order=1)
     block = NgramBlock(estimate(SMOOTHERS["maximum-likelihood"](), counts))
-    found = rows(Corpus.from_text(["b"], train.vocabulary), {"x": block})
+    found = rows(Corpus.from_text(["b"], train.vocabulary), {"x": RunBlock(block)})
     assert mean_log_prob(found, "x", 10) == pytest.approx(np.mean(np.log([1 / 10, 1 / 2])))

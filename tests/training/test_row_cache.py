@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from modlm.blocks.log_rows import LogRows
 from modlm.counts.counting import count_text
 from modlm.model.folder import save
 from modlm.text import Corpus
 from modlm.training import row_cache
-from modlm.training.blocks import CountColumns, count_columns
+from modlm.training.blocks import RunBlock, dense_blocks
 from modlm.training.config import ColumnsConfig, RunConfig
 from modlm.training.row_cache import cached_rows
-from modlm.training.text_rows import TextRows
 from small_texts import TEXTS, model_of
 
 TEXT = TEXTS["random sentences"]
@@ -41,20 +41,20 @@ def entries(cache: Path) -> list[str]:
     return sorted(path.name for path in cache.iterdir())
 
 
-def never() -> Mapping[str, CountColumns]:
+def never() -> Mapping[str, RunBlock]:
     raise AssertionError("the cache has these rows, so nothing is to be counted")
 
 
-def check_same(first: TextRows, second: TextRows) -> None:
-    assert first.blocks == second.blocks
-    for name in ("ids", "starts", "log_probs_TC", "features_TF"):
+def check_same(first: LogRows, second: LogRows) -> None:
+    assert first.spans == second.spans
+    for name in ("ids", "starts", "log_probs_TD", "features_TF"):
         assert np.array_equal(getattr(first, name), getattr(second, name)), name
 
 
 def test_a_second_run_counts_nothing(train: Corpus) -> None:
     valid = Corpus.from_text(["a b c", "d a"], train.vocabulary)
     first = cached_rows(CONFIG, train, {"valid": valid})
-    second = cached_rows(CONFIG, train, {"valid": valid}, columns=never)
+    second = cached_rows(CONFIG, train, {"valid": valid}, blocks=never)
     assert list(first) == list(second) == ["train", "valid"]
     for name in first:
         check_same(first[name], second[name])
@@ -68,6 +68,7 @@ def test_a_second_run_counts_nothing(train: Corpus) -> None:
         replace(CONFIG, columns={"ngram": ColumnsConfig(order=3, smoothing="witten-bell")}),
         replace(CONFIG, columns={"ngram": ColumnsConfig(order=3, edge="repeat")}),
         replace(CONFIG, columns={"another": ColumnsConfig(order=3)}),
+        replace(CONFIG, extra=("uniform",)),
     ],
 )
 def test_other_settings_have_rows_of_their_own(train: Corpus, cache: Path, other: RunConfig) -> None:
@@ -78,7 +79,7 @@ def test_other_settings_have_rows_of_their_own(train: Corpus, cache: Path, other
 
 def test_what_does_not_change_rows_does_not_make_new_ones(train: Corpus, cache: Path) -> None:
     cached_rows(CONFIG, train)
-    cached_rows(replace(CONFIG, seed=7, kind="interpolated", text="elsewhere"), train, columns=never)
+    cached_rows(replace(CONFIG, seed=7, kind="interpolated", text="elsewhere"), train, blocks=never)
     assert len(entries(cache)) == 1
 
 
@@ -102,7 +103,7 @@ def test_damaged_entries_are_made_anew(
     train: Corpus, cache: Path, caplog: pytest.LogCaptureFixture, file: str, damage: str
 ) -> None:
     first = cached_rows(CONFIG, train)["train"]
-    kept = {name: np.array(getattr(first, name)) for name in ("ids", "log_probs_TC", "features_TF")}
+    kept = {name: np.array(getattr(first, name)) for name in ("ids", "log_probs_TD", "features_TF")}
     path = cache / entries(cache)[0] / file
     data = path.read_bytes()
     path.unlink()  # the mapped file must not change under whoever reads it
@@ -115,7 +116,7 @@ def test_damaged_entries_are_made_anew(
     assert "made anew" in caplog.text
     for name, array in kept.items():
         assert np.array_equal(getattr(again, name), array)
-    cached_rows(CONFIG, train, columns=never)
+    cached_rows(CONFIG, train, blocks=never)
 
 
 def test_the_log_says_where_the_cache_is_and_how_large(
@@ -135,8 +136,8 @@ def test_the_cache_keeps_within_its_limit(
     found = cached_rows(replace(CONFIG, folds=5), train)["train"]
     assert len(entries(cache)) == 1
     assert "removed" in caplog.text
-    assert found.log_probs_TC.shape == (len(train.ids), 3)
-    cached_rows(replace(CONFIG, folds=5), train, columns=never)
+    assert found.log_probs_TD.shape == (len(train.ids), 3 + 2)
+    cached_rows(replace(CONFIG, folds=5), train, blocks=never)
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(
@@ -174,9 +175,9 @@ def no_room(*arguments: object) -> None:
 def test_a_neural_run_has_ids_alone(train: Corpus) -> None:
     from modlm.nets.config import NetConfig
 
-    config = RunConfig(kind="neural", text="t", valid="v", net=NetConfig(inputs=("word",)))
-    found = cached_rows(config, train, columns=never)["train"]
-    assert found.log_probs_TC.shape == found.features_TF.shape == (len(train.ids), 0)
+    config = RunConfig(kind="neural", text="t", valid="v", extra=(), net=NetConfig(inputs=("word",)))
+    found = cached_rows(config, train)["train"]
+    assert found.log_probs_TD.shape == found.features_TF.shape == (len(train.ids), 0)
 
 
 def test_a_changed_source_has_rows_of_its_own(train: Corpus, cache: Path, tmp_path: Path) -> None:
@@ -201,9 +202,11 @@ def test_counts_and_models_from_elsewhere_are_columns_as_they_are(train: Corpus,
         },
     )
     found = cached_rows(config, train)["train"]
-    assert [block.columns for block in found.blocks.values()] == [(0, 2), (2, 4), (4, 5)]
-    blocks = count_columns(config, train)
+    assert {name: span.columns for name, span in found.spans.items()} == {
+        "own": slice(0, 2), "counts": slice(2, 4), "model": slice(4, 5), "uniform": slice(5, 6), "unknown": slice(6, 7),
+    }  # fmt: skip
+    blocks = dense_blocks(config, train)
     for name in ("counts", "model"):
         probs = blocks[name].block.rows(train.ids).probs_TK
-        np.testing.assert_allclose(np.exp(found.part(name)[0]), probs, rtol=1e-5)
-    cached_rows(config, train, columns=never)
+        np.testing.assert_allclose(np.exp(found.block(name)[0]), probs, rtol=1e-5)
+    cached_rows(config, train, blocks=never)

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from modlm.blocks import NgramBlock
 from modlm.blocks.held_out import HeldOutColumns
-from modlm.blocks.log_rows import log_rows
+from modlm.blocks.log_rows import LogRows, log_rows
 from modlm.counts import held_out
 from modlm.counts.counting import count_text
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError, ModelFolderError
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text import Corpus, Vocabulary
-from modlm.training.blocks import CountColumns
-from modlm.training.rows import TextRows, held_out_rows, pieces, rows
+from modlm.training.blocks import RunBlock
+from modlm.training.rows import pieces, rows
 from oracle import Oracle
 from small_texts import EDGES, TEXT_LISTS, TEXTS, oracle_of
 
@@ -35,9 +35,9 @@ def check_close(found: np.ndarray, expected: np.ndarray) -> None:
 
 def columns_of(
     corpus: Corpus, *, smoothing: str, edge: str = "once", order: int | None = None, positions: Positions = None
-) -> CountColumns:
+) -> RunBlock:
     counts = count_text(corpus, order=order, edge=edge, positions=positions, workers=1)
-    return CountColumns(NgramBlock(estimate(SMOOTHERS[smoothing](), counts)), counts)
+    return RunBlock(NgramBlock(estimate(SMOOTHERS[smoothing](), counts)), counts)
 
 
 def slowly(corpus: Corpus, counts: Counts, smoothing: str, folds: int) -> tuple[np.ndarray, np.ndarray]:
@@ -55,10 +55,10 @@ def check_against_slow_rows(text: list[str], *, smoothing: str, folds: int, **co
     corpus = Corpus.from_text(text)
     columns = columns_of(corpus, smoothing=smoothing, **counted)
     assert columns.counts is not None
-    made = held_out_rows(corpus, {"ngram": columns}, folds)
+    made = rows(corpus, {"ngram": columns}, folds=folds)
     log_probs, features = slowly(corpus, columns.counts, smoothing, folds)
-    assert made.log_probs_TC.dtype == made.features_TF.dtype == np.float32
-    check_close(made.log_probs_TC, log_probs)
+    assert made.log_probs_TD.dtype == made.features_TF.dtype == np.float32
+    check_close(made.log_probs_TD, log_probs)
     check_close(made.features_TF, features)
 
 
@@ -101,7 +101,7 @@ def test_rows_of_skip_ngrams_are_the_oracles_for_a_text_without_the_fold(
     """Where a context was not seen without the fold, the column is uniform, which the authors' program got wrong."""
     text, words = [line.split() for line in TEXTS["random sentences"]], sorted("abcdefgh")
     corpus = Corpus.from_text(TEXTS["random sentences"], Vocabulary.from_words(words))
-    made = held_out_rows(corpus, {"skip": columns_of(corpus, smoothing=smoothing, positions=positions)}, 4)
+    made = rows(corpus, {"skip": columns_of(corpus, smoothing=smoothing, positions=positions)}, folds=4)
     expected, seen = list[list[float]](), list[list[bool]]()
     for first in range(0, 60, 15):
         rest = text[:first] + text[first + 15 :]
@@ -113,10 +113,10 @@ def test_rows_of_skip_ngrams_are_the_oracles_for_a_text_without_the_fold(
     with np.errstate(divide="ignore"):
         log_probs = np.log(np.array(expected))
     predicted, width = made.ids != corpus.vocabulary.start, made.features_TF.shape[1] // (len(positions) + 1)
-    np.testing.assert_allclose(made.log_probs_TC[predicted], log_probs, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(made.log_probs_TD[predicted], log_probs, rtol=1e-6, atol=1e-6)
     assert np.array_equal(made.features_TF[predicted][:, ::width], np.array(seen, dtype=np.float32))
     unseen = ~np.array(seen)
-    np.testing.assert_allclose(made.log_probs_TC[predicted][unseen], -np.log(len(corpus.vocabulary)), rtol=1e-6)
+    np.testing.assert_allclose(made.log_probs_TD[predicted][unseen], -np.log(len(corpus.vocabulary)), rtol=1e-6)
     assert unseen.any() == (len(positions) > 1)  # so that the longer ones show it
 
 
@@ -125,7 +125,7 @@ def test_rows_of_a_fold_are_the_oracles_for_a_text_without_it(smoothing: str) ->
     text, words = TEXTS["random sentences"], sorted("abcdefgh")
     corpus = Corpus.from_text(text, Vocabulary.from_words(words))
     columns = columns_of(corpus, smoothing=smoothing, edge="repeat", order=3)
-    made = held_out_rows(corpus, {"ngram": columns}, 4)
+    made = rows(corpus, {"ngram": columns}, folds=4)
     predicted = made.ids != corpus.vocabulary.start
     expected = []
     for first in range(0, 60, 15):
@@ -134,7 +134,7 @@ def test_rows_of_a_fold_are_the_oracles_for_a_text_without_it(smoothing: str) ->
         expected += [row[:3] for row in oracle.rows([line.split() for line in text[first : first + 15]])]
     with np.errstate(divide="ignore"):
         log_probs = np.log(np.array(expected, dtype=float))
-    np.testing.assert_allclose(made.log_probs_TC[predicted], log_probs, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(made.log_probs_TD[predicted], log_probs, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHERS)
@@ -167,12 +167,12 @@ def test_rows_from_all_counts_are_the_blocks_own(smoothing: str) -> None:
     corpus = Corpus.from_text(TEXTS["random sentences"])
     block = columns_of(corpus, smoothing=smoothing, edge="once", order=3).block
     text = Corpus.from_text(["a b c", "", "z z a b", "h g f"], corpus.vocabulary)
-    made, expected = rows(text, {"ngram": block}), block.rows(text.ids)
+    made, expected = rows(text, {"ngram": RunBlock(block)}), block.rows(text.ids)
     with np.errstate(divide="ignore"):
-        check_close(made.log_probs_TC, np.log(expected.probs_TK))
+        check_close(made.log_probs_TD, np.log(expected.probs_TK))
     check_close(made.features_TF, expected.features_TF)
     starts = text.ids == text.vocabulary.start
-    assert not made.log_probs_TC[starts].any() and not made.features_TF[starts].any()
+    assert not made.log_probs_TD[starts].any() and not made.features_TF[starts].any()
 
 
 def test_blocks_stand_side_by_side_and_only_those_of_the_text_are_held_out() -> None:
@@ -181,33 +181,33 @@ def test_blocks_stand_side_by_side_and_only_those_of_the_text_are_held_out() -> 
     other = columns_of(
         Corpus.from_text(["a b", "c a b"], corpus.vocabulary), smoothing="absolute", edge="once", order=2
     )
-    made = held_out_rows(corpus, {"own": own, "other": CountColumns(other.block)}, 5)
-    assert made.log_probs_TC.shape[1] == 5
-    alone = held_out_rows(corpus, {"own": own}, 5)
-    for part, expected in zip(made.part("own"), (alone.log_probs_TC, alone.features_TF), strict=True):
+    made = rows(corpus, {"own": own, "other": RunBlock(other.block)}, folds=5)
+    assert made.log_probs_TD.shape[1] == 5
+    alone = rows(corpus, {"own": own}, folds=5)
+    for part, expected in zip(made.block("own"), alone.block("own"), strict=True):
         assert np.array_equal(part, expected)
-    for part, expected in zip(made.part("other"), log_rows({"other": other.block}, corpus.ids), strict=True):
+    as_it_is = log_rows({"other": other.block}, corpus.ids, corpus.vocabulary.start)
+    for part, expected in zip(made.block("other"), as_it_is.block("other"), strict=True):
         assert np.array_equal(part, expected)
 
 
 def test_rows_in_a_folder_are_those_in_memory(tmp_path: Path) -> None:
     corpus = Corpus.from_text(TEXTS["random sentences"])
     columns = {"ngram": columns_of(corpus, smoothing="modified-kneser-ney", edge="once", order=3)}
-    there, here = held_out_rows(corpus, columns, 3, folder=tmp_path / "rows"), held_out_rows(corpus, columns, 3)
-    again = TextRows.open(tmp_path / "rows", verify="full")
+    there, here = rows(corpus, columns, folds=3, folder=tmp_path / "rows"), rows(corpus, columns, folds=3)
+    again = LogRows.open(tmp_path / "rows", verify="full")
     for found in (there, again):
         assert found.folder == tmp_path / "rows"
-        assert found.blocks == here.blocks
-        for name in ("ids", "starts", "log_probs_TC", "features_TF"):
+        assert found.spans == here.spans
+        for name in ("ids", "starts", "log_probs_TD", "features_TF"):
             assert np.array_equal(getattr(found, name), getattr(here, name)), name
-    assert here.predictions == len(corpus.ids) - 60
     assert here.sentences == 60
 
 
 def test_a_position_of_a_5_gram_takes_at_most_120_bytes() -> None:
     corpus = Corpus.from_text(TEXTS["random sentences"])
     columns = columns_of(corpus, smoothing="modified-kneser-ney", edge="once", order=5)
-    made = held_out_rows(corpus, {"ngram": columns}, 3)
+    made = rows(corpus, {"ngram": columns}, folds=3)
     assert (made.bytes - made.starts.nbytes) / len(made.ids) == 4 + 5 * 4 + 20 * 4
 
 
@@ -223,22 +223,21 @@ def test_a_position_of_a_5_gram_takes_at_most_120_bytes() -> None:
 def test_a_damaged_folder_is_refused(tmp_path: Path, change: object, complaint: str) -> None:
     corpus = Corpus.from_text(TEXTS["random sentences"])
     columns = {"ngram": columns_of(corpus, smoothing="witten-bell", edge="once", order=2)}
-    held_out_rows(corpus, columns, 3, folder=tmp_path / "rows")
+    rows(corpus, columns, folds=3, folder=tmp_path / "rows")
     change(tmp_path / "rows")  # type: ignore[operator]
     with pytest.raises(ModelFolderError, match=complaint):
-        TextRows.open(tmp_path / "rows")
+        LogRows.open(tmp_path / "rows")
 
 
 def test_a_text_of_one_fold_is_refused() -> None:
     corpus = Corpus.from_text(["a b c"])
     columns = {"ngram": columns_of(corpus, smoothing="witten-bell", edge="once", order=2)}
     with pytest.raises(ConfigError, match="at least two"):
-        held_out_rows(corpus, columns, 10)
+        rows(corpus, columns, folds=10)
 
 
 def test_pieces_cover_whole_sentences_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("modlm.training.rows.PIECE", 5)
     starts = np.array([0, 2, 4, 13, 15, 18, 20])
-    assert pieces(starts, 0, 20) == [(0, 4), (4, 13), (13, 18), (18, 20)]
-    assert pieces(starts, 4, 18) == [(4, 13), (13, 18)]
-    assert pieces(np.array([0]), 0, 0) == []
+    assert pieces(starts) == [(0, 4), (4, 13), (13, 18), (18, 20)]
+    assert pieces(np.array([0])) == []

@@ -19,6 +19,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
+from modlm.blocks.log_rows import LogRows
 from modlm.errors import ConfigError
 from modlm.training.config import RunConfig
 from modlm.training.config_file import to_toml
@@ -27,7 +28,6 @@ from modlm.training.live import Live
 from modlm.training.prepare import prepare, texts_of
 from modlm.training.run import train
 from modlm.training.standing import Rules
-from modlm.training.text_rows import TextRows
 from modlm.training.trainer import Trainer
 from tiny_runs import begun, free_port, tiny_config
 
@@ -130,14 +130,14 @@ def test_each_machine_has_the_rows_of_its_own_sentences_and_no_others(texts: Pat
     assert ended(together(config, texts, "two", machines=True)) == [0, 0]
     check_same(texts / "one", texts / "two")
 
-    def largest(cache: str) -> TextRows:
-        return max(map(TextRows.open, (texts / cache / "rows").iterdir()), key=lambda rows: rows.predictions)
+    def largest(cache: str) -> LogRows:
+        return max(map(LogRows.open, (texts / cache / "rows").iterdir()), key=lambda rows: len(rows.ids))
 
     whole, *parts = (largest(cache) for cache in ("cache", "cache-0", "cache-1"))
     assert sum(part.sentences for part in parts) == whole.sentences
     assert sum(len(part.ids) for part in parts) == len(whole.ids)
     rows = [
-        sorted(part.log_probs_TC[low:high].tobytes() for low, high in zip(part.starts, part.starts[1:], strict=False))
+        sorted(part.log_probs_TD[low:high].tobytes() for low, high in zip(part.starts, part.starts[1:], strict=False))
         for part in (whole, *parts)
     ]
     assert sorted(rows[1] + rows[2]) == rows[0]

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from modlm.blocks import NgramBlock
+from modlm.blocks.log_rows import LogRows
 from modlm.counts.counting import count_text
 from modlm.errors import ConfigError, InputError
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text import Corpus
 from modlm.text.folds import fold_cuts
-from modlm.training.blocks import columns_of, count_columns
+from modlm.training.blocks import columns_of, dense_blocks
 from modlm.training.config import ColumnsConfig, RunConfig
 from modlm.training.config_file import read_config
-from modlm.training.rows import fold_ranges, held_out_rows, inside, rows
+from modlm.training.rows import fold_ranges, inside, rows
 from modlm.training.shared_texts import read_texts
-from modlm.training.text_rows import TextRows
 
 ORDER, FOLDS = 3, 4
 
@@ -45,7 +45,7 @@ def texts(tmp_path: Path) -> tuple[str, str, str]:
 
 
 def config_of(texts: tuple[str, ...], **columns: ColumnsConfig) -> RunConfig:
-    return RunConfig(text=texts, valid=texts[0], kind="interpolated", folds=FOLDS, columns=columns)
+    return RunConfig(text=texts, valid=texts[0], kind="interpolated", folds=FOLDS, extra=(), columns=columns)
 
 
 def lines_of(corpus: Corpus) -> list[str]:
@@ -68,10 +68,10 @@ def slowly(corpus: Corpus, column: ColumnsConfig) -> list[np.ndarray]:
     return [np.concatenate(log_probs), np.concatenate(features)]
 
 
-def in_order_of_folds(corpus: Corpus, made: TextRows) -> list[np.ndarray]:
+def in_order_of_folds(corpus: Corpus, made: LogRows) -> list[np.ndarray]:
     """The rows as `slowly` has them."""
     places = np.concatenate([np.arange(*part) for fold in fold_ranges(corpus, FOLDS) for part in fold])
-    return [made.log_probs_TC[places], made.features_TF[places]]
+    return [made.log_probs_TD[places], made.features_TF[places]]
 
 
 @pytest.mark.parametrize("smoothing", ["maximum-likelihood", "witten-bell", "modified-kneser-ney"])
@@ -85,7 +85,7 @@ def test_rows_of_a_source_are_those_of_counts_without_its_part_of_the_fold(
     )  # fmt: skip
     config = config_of(texts[:2], mine=column)
     corpus = read_texts(config)["train"]
-    found = in_order_of_folds(corpus, held_out_rows(corpus, count_columns(config, corpus), FOLDS))
+    found = in_order_of_folds(corpus, rows(corpus, dense_blocks(config, corpus), folds=FOLDS))
     for ours, expected in zip(found, slowly(corpus, column), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=3e-7, atol=1e-7)
 
@@ -93,10 +93,10 @@ def test_rows_of_a_source_are_those_of_counts_without_its_part_of_the_fold(
 def test_rows_of_some_sentences_are_those_among_all(texts: tuple[str, str, str]) -> None:
     config = config_of(texts[:2], mine=ColumnsConfig(order=ORDER, source=2))
     corpus = read_texts(config)["train"]
-    columns, kept = count_columns(config, corpus), np.array([0, 7, 61, 62, 140])
-    some, every = held_out_rows(corpus, columns, FOLDS, kept=kept), held_out_rows(corpus, columns, FOLDS)
+    columns, kept = dense_blocks(config, corpus), np.array([0, 7, 61, 62, 140])
+    some, every = rows(corpus, columns, folds=FOLDS, kept=kept), rows(corpus, columns, folds=FOLDS)
     wanted = np.concatenate([np.arange(corpus.starts[n], corpus.starts[n + 1]) for n in kept])
-    assert np.array_equal(some.log_probs_TC, every.log_probs_TC[wanted])
+    assert np.array_equal(some.log_probs_TD, every.log_probs_TD[wanted])
     assert np.array_equal(some.features_TF, every.features_TF[wanted])
 
 
@@ -149,7 +149,7 @@ def told_of_half(features_TF: np.ndarray, labels_T: np.ndarray) -> float:
     return told(features_TF[one], labels_T[one], features_TF[two], labels_T[two])
 
 
-def as_the_net_sees_them(made: TextRows) -> np.ndarray:
+def as_the_net_sees_them(made: LogRows) -> np.ndarray:
     """Features at predicted positions, those that do not depend on the context at their mean."""
     predicted = np.ones(len(made.ids), np.bool_)
     predicted[made.starts[:-1]] = False
@@ -172,9 +172,9 @@ def test_features_tell_neither_fold_nor_source_better_than_those_of_other_text(t
     )  # fmt: skip
     corpus = read_texts(config)["train"]
     other = Corpus.from_text([tmp_path / f"{source}.valid" for source in kinds], corpus.vocabulary)
-    columns = count_columns(config, corpus)
-    made = held_out_rows(corpus, columns, FOLDS)
-    seen, unseen = as_the_net_sees_them(made), as_the_net_sees_them(rows(other, {"all": columns["all"].block}))
+    columns = dense_blocks(config, corpus)
+    made = rows(corpus, columns, folds=FOLDS)
+    seen, unseen = as_the_net_sees_them(made), as_the_net_sees_them(rows(other, {"all": columns["all"]}))
 
     def source_told(features_TF: np.ndarray, text: Corpus) -> float:
         return told_of_half(features_TF, labels_of(text, np.repeat(np.arange(2), text.sources)))
@@ -191,5 +191,5 @@ def test_features_tell_neither_fold_nor_source_better_than_those_of_other_text(t
     # what this would catch: features of order 1 as they are name the fold, and folds of one stretch each the source
     assert fold_told(made.features_TF[made.ids != corpus.vocabulary.start], fold_of) > 0.3
     one_text = replace(corpus, sources=())
-    before = held_out_rows(one_text, columns, FOLDS).features_TF[made.ids != corpus.vocabulary.start]
+    before = rows(one_text, columns, folds=FOLDS).features_TF[made.ids != corpus.vocabulary.start]
     assert source_told(before, corpus) > source_told(unseen, other) + 0.1

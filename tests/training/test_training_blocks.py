@@ -16,7 +16,7 @@ from modlm.errors import InputError, ModelFolderError, VocabularyError
 from modlm.model.folder import save
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text import Corpus
-from modlm.training.blocks import blocks_of, columns_of, count_columns, up_to
+from modlm.training.blocks import all_blocks, columns_of, dense_blocks, up_to
 from modlm.training.config import ColumnsConfig, RunConfig
 from small_texts import TEXTS, model_of
 
@@ -35,15 +35,15 @@ def test_a_run_without_columns_gets_an_ngram_block() -> None:
 
 
 def test_columns_are_count_blocks_then_the_constant_ones_then_deltas(train: Corpus) -> None:
-    config = replace(CONFIG, extra=("unknown", "uniform"))
-    columns = count_columns(config, train)
-    assert list(blocks_of(config, train.vocabulary, columns)) == ["ngram", "uniform", "unknown", "delta"]
-    assert list(blocks_of(replace(config, extra=()), train.vocabulary, columns)) == ["ngram", "delta"]
+    expected = {("unknown", "uniform"): ["ngram", "uniform", "unknown", "delta"], (): ["ngram", "delta"]}
+    for extra, names in expected.items():
+        config = replace(CONFIG, extra=extra)
+        assert list(all_blocks(config, train.vocabulary, dense_blocks(config, train))) == names
 
 
 def test_blocks_of_one_order_and_edge_share_their_counts(train: Corpus) -> None:
     both = {"mkn": ColumnsConfig(order=3), "wb": ColumnsConfig(order=3, smoothing="witten-bell")}
-    columns = count_columns(replace(CONFIG, columns=both), train)
+    columns = dense_blocks(replace(CONFIG, columns=both), train)
     assert columns["mkn"].counts is columns["wb"].counts
     assert columns["wb"].counts is not None
 
@@ -51,7 +51,7 @@ def test_blocks_of_one_order_and_edge_share_their_counts(train: Corpus) -> None:
 def test_a_text_of_its_own_is_counted_over_the_runs_words(train: Corpus, tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("a b z\nz z\n")
     config = replace(CONFIG, columns={"other": ColumnsConfig(order=2, text=(str(tmp_path / "other.txt"),))})
-    column = count_columns(config, train)["other"]
+    column = dense_blocks(config, train)["other"]
     assert column.counts is None
     counts = count_text(["a b z", "z z"], vocabulary=train.vocabulary, order=2)
     expected = NgramBlock(estimate(SMOOTHERS["modified-kneser-ney"](), counts))
@@ -64,7 +64,7 @@ def test_counts_from_folders_and_files_serve_as_columns(train: Corpus, tmp_path:
     export_counts(counts, tmp_path / "counts.txt")
     for name, order in (("folder", 2), ("counts.txt", 2), ("folder", 5)):
         config = replace(CONFIG, columns={"x": ColumnsConfig(order=order, counts=str(tmp_path / name))})
-        block = count_columns(config, train)["x"].block
+        block = dense_blocks(config, train)["x"].block
         assert len(block.columns) == min(order, 3)
         expected = NgramBlock(estimate(SMOOTHERS["modified-kneser-ney"](), up_to(counts, order)))
         np.testing.assert_allclose(block.rows(train.ids).probs_TK, expected.rows(train.ids).probs_TK)
@@ -82,9 +82,7 @@ def test_counts_up_to_an_order_are_those_counted_so(train: Corpus, edge: str) ->
 
 def test_a_model_of_any_words_serves_as_one_column(train: Corpus, tmp_path: Path) -> None:
     save(model_of(["a b q", "q b a"], order=2), tmp_path / "model")
-    block = count_columns(replace(CONFIG, columns={"m": ColumnsConfig(model=str(tmp_path / "model"))}), train)[
-        "m"
-    ].block
+    block = dense_blocks(replace(CONFIG, columns={"m": ColumnsConfig(model=str(tmp_path / "model"))}), train)["m"].block
     assert isinstance(block, ModelBlock)
     assert block.columns == ("",)
 
@@ -93,7 +91,7 @@ def test_counts_with_another_vocabulary_are_refused(train: Corpus, tmp_path: Pat
     count_text(["x y"], order=2).save(tmp_path / "counts")
     config = replace(CONFIG, columns={"x": ColumnsConfig(counts=str(tmp_path / "counts"))})
     with pytest.raises(VocabularyError, match=r"vocabulary\.file"):
-        count_columns(config, train)
+        dense_blocks(config, train)
 
 
 def test_sources_that_are_not_there_are_named(train: Corpus) -> None:
@@ -102,4 +100,4 @@ def test_sources_that_are_not_there_are_named(train: Corpus) -> None:
         (ColumnsConfig(model="nowhere"), ModelFolderError),
     ):
         with pytest.raises(error, match="nowhere"):
-            count_columns(replace(CONFIG, columns={"x": column}), train)
+            dense_blocks(replace(CONFIG, columns={"x": column}), train)

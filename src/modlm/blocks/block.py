@@ -160,6 +160,8 @@ class Span:
     name: str
     columns: slice
     features: slice
+    steady: int = 0
+    """How many of the features, the first ones, are the same after every context."""
 
 
 class ColumnLayout:
@@ -181,15 +183,13 @@ class ColumnLayout:
         names: list[str] = []
         column = feature = 0
         for name, block in blocks.items():
-            self.spans[name] = Span(
-                name,
-                slice(column, column + len(block.columns)),
-                slice(feature, feature + len(block.features)),
-            )
+            columns = slice(column, column + len(block.columns))
+            features = slice(feature, feature + len(block.features))
+            self.spans[name] = Span(name, columns, features, block.steady)
             names += [
                 label if alone else f"{name}/{label}" if label not in ("", name) else name for label in block.columns
             ]
-            column, feature = column + len(block.columns), feature + len(block.features)
+            column, feature = columns.stop, features.stop
         self.dense, self.features = column, feature
         self.names = (*names, DELTA) if self.deltas else tuple(names)
 

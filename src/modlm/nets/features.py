@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from modlm.arrays import AnyFloats, Bools, Floats
+from modlm.arrays import AnyFloats, Bools, Floats, Singles
 from modlm.errors import ConfigError
 from modlm.nets.config import NORMALISATIONS, one_of
 
-Singles = NDArray[np.float32]
 PIECE = 1 << 18  # rows read at a time: texts of any length are mapped from disk
 LIVE = "live_F"
 RIDGE = 0.01  # added to variances before their root is taken, as the paper's program did

@@ -6,8 +6,8 @@ is made where a word has to be scored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,18 +16,30 @@ from torch import Tensor
 
 from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Reads
-from modlm.blocks.log_rows import Singles, log_rows
+from modlm.blocks.log_rows import LogRows, log_rows
 from modlm.errors import ConfigError
-from modlm.mixers.mixer import Mixer, State, contexts_along
+from modlm.mixers.mixer import Mixer, State
+from modlm.nets.batches import ALL, Batch, BatchSource, Sentences, Streams
 from modlm.nets.bodies import FeedForward
 from modlm.nets.fast_bodies import FastLstm, fast_feedforward, in_singles, version_of
 from modlm.nets.mixer_net import MixerNet
-from modlm.nets.sentence_batches import sentence_batches
 from modlm.nets.stored_net import read_net, weights_file
 from modlm.store.folder import Folder, Parts
 
 POSITIONS = 1 << 13  # positions that the net takes at once
 CELLS = 1 << 24  # weights of all columns, deltas among them, that are in memory at a time
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredBatch:
+    """A batch and what a net says of its predicted places."""
+
+    batch: Batch
+    log_probs_P: Floats
+    mass_P: Floats
+    """The weight on dense columns."""
+    state_SBH: Tensor | None
+    """After the batch, if it is carried."""
 
 
 class NetMixer(Mixer):
@@ -126,69 +138,64 @@ class NetMixer(Mixer):
 
     # ---- along texts ---------------------------------------------------------------------------------------------
 
-    @torch.inference_mode()
     def log_probs(
         self, ids: Ids, blocks: Mapping[str, Block], out: Floats, state: Any = None, *, carried: bool = False
     ) -> Any:
         """Sentences of like length side by side; carried, one behind the other."""
-        rows_TD, features_TF = log_rows(blocks, ids)
-        score = self._scorer(ids, rows_TD)
-        for places, hidden_PH, after in self._hidden(ids, features_TF, state, carried=carried):
-            score(hidden_PH, places, out)
-            state = after
+        source = self._source(log_rows(blocks, ids, self.net.vocab_size), carried=carried)
+        for number in range(len(source)):
+            scored = self.score(source, number, state)
+            out[scored.batch.at_P], state = scored.log_probs_P, scored.state_SBH
         return state
 
     @torch.inference_mode()
     def weights_along(self, ids: Ids, features_TF: Floats) -> Floats:
         """The sentence from its start."""
         weights_TK = np.empty((len(ids), self.net.dense + (self.deltas > 0)))
-        for places, hidden_PH, _ in self._hidden(ids, features_TF, None, carried=False):
-            at = places.cpu().numpy()
-            weights_TK[at] = self._weights(hidden_PH, ids[at])
+        rows = replace(log_rows({}, ids, self.net.vocab_size), features_TF=features_TF.astype(np.float32))
+        source = self._source(rows, carried=False)
+        for number in range(len(source)):
+            batch = source.batch(number).to(self.device)
+            hidden_PH, _ = self._hidden(source, batch, None)
+            weights_TK[batch.at_P] = self._weights(hidden_PH, ids[batch.at_P])
         return weights_TK
 
-    def _scorer(self, ids: Ids, rows_TD: Singles) -> Callable[[Tensor, Tensor, Floats], None]:
-        """What writes log P to the places of a text from their hidden vectors."""
+    def _source(self, rows: LogRows, *, carried: bool) -> BatchSource:
+        """Without a memory, or where it is carried, the text is one stream."""
+        if self.state_size and not carried:
+            return Sentences(rows, self.reads.words, most=POSITIONS)
+        return Streams(rows, self.reads.words, streams=1, steps=POSITIONS)
+
+    @torch.inference_mode()
+    def score(
+        self, source: BatchSource, number: int, state_SBH: Tensor | None = None, *, shard: slice = ALL
+    ) -> ScoredBatch:
+        """A batch of a text, or one process's part of it; streams go on from the state after the batch before."""
+        batch = source.batch(number, shard).to(self.device)
+        hidden_PH, state_SBH = self._hidden(source, batch, state_SBH)
+        if self.deltas or not in_singles(self.net):
+            nll_P, mass_P = self.net.nll(hidden_PH, batch.log_probs_PD, batch.words_P)
+            return ScoredBatch(batch, -nll_P.double().cpu().numpy(), mass_P.double().cpu().numpy(), state_SBH)
         from modlm.nets.scoring_kernels import mixed_log_probs
 
-        log_probs_TD, words_T = self._tensor(rows_TD), self._tensor(ids, torch.int64)
-        output = self.net.output
+        output, log_probs_P = self.net.output, np.empty(len(hidden_PH))
+        logits_PD = torch.addmm(output.bias_K, hidden_PH, output.weight_KH.t())
+        mixed_log_probs(logits_PD.numpy(), batch.log_probs_PD.numpy(), log_probs_P)
+        return ScoredBatch(batch, log_probs_P, np.ones(len(hidden_PH)), state_SBH)
 
-        def any_columns(hidden_PH: Tensor, places: Tensor, out: Floats) -> None:
-            nll_P, _ = self.net.nll(hidden_PH, log_probs_TD[places], words_T[places])
-            out[places.cpu().numpy()] = -nll_P.double().cpu().numpy()
-
-        def few_columns(hidden_PH: Tensor, places: Tensor, out: Floats) -> None:
-            logits_PD = torch.addmm(output.bias_K, hidden_PH, output.weight_KH.t())
-            mixed_log_probs(logits_PD.numpy(), rows_TD, places.numpy(), out)
-
-        return any_columns if self.deltas or not in_singles(self.net) else few_columns
-
-    def _hidden(
-        self, ids: Ids, features_TF: Floats | Singles, state: Tensor | None, *, carried: bool
-    ) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-        """Places in the text (P) with their hidden vectors (P, H), and the state behind them if it is carried."""
-        contexts_TW = self._tensor(contexts_along(ids, self.reads.words), torch.int64)
-        features, start = self._tensor(features_TF), self.net.vocab_size
-        if self.state_size and not carried:
-            fast = self._fast_lstm(len(ids))
-            for batch in sentence_batches(np.flatnonzero(ids == start), len(ids), POSITIONS):
-                if fast is not None:
-                    places = self._tensor(batch.places_TB[batch.real_TB], torch.int64)
-                    yield places, fast.hidden(contexts_TW[places], features[places], batch.real_TB.sum(axis=1)), None
-                    continue
-                places_TB, real_TB = self._tensor(batch.places_TB, torch.int64), self._tensor(batch.real_TB, torch.bool)
-                hidden_TBH, _ = self.net.hidden(contexts_TW[places_TB], features[places_TB])
-                yield places_TB[real_TB], hidden_TBH[real_TB], None
-            return
-        predicted = self._tensor(np.flatnonzero(ids != start), torch.int64)
-        for places in torch.split(predicted, POSITIONS):
-            if isinstance(self.net.body, FeedForward) and in_singles(self.net):
-                yield places, fast_feedforward(self.net, contexts_TW[places], features[places]), None
-                continue
-            hidden_T1H, after = self.net.hidden(contexts_TW[places][:, None], features[places][:, None], state)
-            state = after if carried else None
-            yield places, hidden_T1H[:, 0], state
+    def _hidden(self, source: BatchSource, batch: Batch, state_SBH: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Hidden vectors (P, H) of the predicted places, and the state after the batch if it is carried."""
+        if batch.real_TB.shape[1] == 0:
+            return torch.zeros(0, self.net.config.hidden, device=self.device), state_SBH
+        fast = None if source.carries else self._fast_lstm(source.words)
+        if fast is not None or (isinstance(self.net.body, FeedForward) and in_singles(self.net)):
+            contexts_PW, features_PF = batch.predicted(batch.contexts_TBW), batch.predicted(batch.features_TBF)
+            if fast is None:
+                return fast_feedforward(self.net, contexts_PW, features_PF), None
+            return fast.hidden(contexts_PW, features_PF, batch.real_TB.sum(1).numpy()), None
+        before_SBH = state_SBH if source.carries else None
+        hidden_TBH, after_SBH = self.net.hidden(batch.contexts_TBW, batch.features_TBF, before_SBH)
+        return batch.predicted(hidden_TBH), after_SBH if source.carries else None
 
     def _fast_lstm(self, positions: int) -> FastLstm | None:
         """The faster form, kept for as long as the parameters stay as they are; none where it does not pay."""

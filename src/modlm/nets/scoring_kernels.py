@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Floats, inlined, kernel
-from modlm.nets.features import Singles
+from modlm.arrays import Floats, Singles, inlined, kernel
 
 # tanh x = x P(x²) / Q(x²) up to the last digit of single precision where |x| < LARGE, and 1 beyond: Eigen's fit
 LARGE = np.float32(7.90531110763549805)
@@ -55,10 +54,9 @@ def tanh_of_sums(values_PH: Singles, bias_H: Singles) -> None:
 
 
 @kernel
-def mixed_log_probs(logits_PD: Singles, log_probs_PD: Singles, places_P: np.ndarray, out: Floats) -> None:
-    """log of the sum of D times the softmax of the logits, written to each position's place; rows are those there."""
+def mixed_log_probs(logits_PD: Singles, log_probs_PD: Singles, out_P: Floats) -> None:
+    """log of the sum of D times the softmax of the logits."""
     for p in range(len(logits_PD)):
-        row = log_probs_PD[places_P[p]]
         top = logits_PD[p, 0]
         for k in range(1, logits_PD.shape[1]):
             top = max(top, logits_PD[p, k])
@@ -66,5 +64,5 @@ def mixed_log_probs(logits_PD: Singles, log_probs_PD: Singles, places_P: np.ndar
         for k in range(logits_PD.shape[1]):
             weight = np.exp(logits_PD[p, k] - top)
             whole += weight
-            own += weight * np.exp(row[k])
-        out[places_P[p]] = np.log(own / whole)
+            own += weight * np.exp(log_probs_PD[p, k])
+        out_P[p] = np.log(own / whole)

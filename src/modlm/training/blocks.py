@@ -1,7 +1,7 @@
 """The columns of a run: what its settings name becomes blocks, from all counts.
 
-Blocks are what a saved model keeps and what validation and test rows come from. Those of the training text itself carry
-what is needed to make rows without a fold.
+Blocks are what a saved model keeps and what validation and test rows come from. With those of the training text itself
+comes what is needed to make rows without a fold.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from modlm.training.leaks import check_block, check_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CountColumns:
-    """A block of a run."""
+class RunBlock:
+    """A dense block of a run."""
 
     block: Block
     """From all counts."""
     counts: Counts | None = None
-    """The counts of the training text, or of a part of it, if it comes from them."""
+    """Those of the training text, or of a part of it, if it comes from them."""
     counted: tuple[int, int] = (0, sys.maxsize)
     """The positions of the training text that were counted, if not all."""
 
@@ -51,29 +51,28 @@ def columns_of(config: RunConfig) -> dict[str, ColumnsConfig]:
     return {} if config.kind == "neural" else dict(config.columns) or usual_columns(len(config.text))
 
 
-def count_columns(config: RunConfig, corpus: Corpus) -> dict[str, CountColumns]:
-    """The count blocks of a run, in the order of their columns; `corpus` is the training text.
+def dense_blocks(config: RunConfig, corpus: Corpus) -> dict[str, RunBlock]:
+    """The count blocks of a run, then the constant ones, in the order of their columns; `corpus` is the training text.
 
     Blocks of the training text that differ in their smoothing alone are counted once.
     """
     counted: dict[Hashable, Counts] = {}
-    return {name: _columns(name, own, corpus, counted) for name, own in columns_of(config).items()}
+    blocks = {name: _counted(name, own, corpus, counted) for name, own in columns_of(config).items()}
+    constant = {name: kind for name, kind in CONSTANT_BLOCKS.items() if name in config.extra}
+    return blocks | {name: RunBlock(kind(corpus.vocabulary)) for name, kind in constant.items()}
 
 
-def blocks_of(config: RunConfig, vocabulary: Vocabulary, columns: Mapping[str, CountColumns]) -> dict[str, Block]:
-    """All columns of the model: count blocks, then the constant ones, then the deltas if it has any."""
-    blocks: dict[str, Block] = {name: column.block for name, column in columns.items()}
-    for name, constant in CONSTANT_BLOCKS.items():
-        if name in config.extra:
-            blocks[name] = constant(vocabulary)
+def all_blocks(config: RunConfig, vocabulary: Vocabulary, dense: Mapping[str, RunBlock]) -> dict[str, Block]:
+    """All columns of the model: the dense blocks, then the deltas if it has any."""
+    blocks: dict[str, Block] = {name: own.block for name, own in dense.items()}
     return blocks if config.kind == "interpolated" else {**blocks, DELTA: DeltaBlock(vocabulary)}
 
 
-def _columns(name: str, config: ColumnsConfig, corpus: Corpus, counted: dict[Hashable, Counts]) -> CountColumns:
+def _counted(name: str, config: ColumnsConfig, corpus: Corpus, counted: dict[Hashable, Counts]) -> RunBlock:
     if not config.held_out:
         block = _other_block(name, config, corpus)
         check_block(name, block, corpus)
-        return CountColumns(block)
+        return RunBlock(block)
     own = corpus.source(config.source) if config.source else corpus
     key = (config.order, config.edge, config.positions, config.source, config.text)
     if key not in counted:
@@ -81,7 +80,7 @@ def _columns(name: str, config: ColumnsConfig, corpus: Corpus, counted: dict[Has
         counted[key] = _count(config, Corpus.joined([own, *others]))
     begin = sum(corpus.sources[: config.source - 1]) if config.source else 0
     places = (int(corpus.starts[begin]), int(corpus.starts[begin + own.sentences]))
-    return CountColumns(_smoothed(config, counted[key]), counted[key], places)
+    return RunBlock(_smoothed(config, counted[key]), counted[key], places)
 
 
 def _other_block(name: str, config: ColumnsConfig, corpus: Corpus) -> Block:

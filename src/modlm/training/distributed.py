@@ -23,7 +23,6 @@ from torch.distributed.rendezvous import rendezvous
 
 from modlm.arrays import Ints
 from modlm.errors import ConfigError, LostProcessError
-from modlm.training.batches import Shard
 from modlm.training.noticeboard import Noticeboard
 
 TIMEOUT = 600.0  # seconds: far more than processes differ in the time they take for a step, an evaluation or a save
@@ -59,9 +58,9 @@ class Processes:
         return len(self.machine) < self.world
 
     @property
-    def shard(self) -> Shard:
-        """This process's part of a batch."""
-        return Shard(self.rank, self.world)
+    def shard(self) -> slice:
+        """This process's part of a batch, along its sentences: rank, rank + world, …"""
+        return slice(self.rank, None, self.world)
 
     # ---- exchanges: all processes call them together ----------------------------------------------------------------
 

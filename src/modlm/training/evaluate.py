@@ -1,15 +1,16 @@
-"""The mean negative log likelihood of a text under a net, in large batches and shared out over processes."""
+"""The mean negative log likelihood of a text as its model scores it, shared out over processes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-from torch import Tensor
 
+from modlm.nets.batches import ALL, BatchSource
 from modlm.nets.mixer_net import MixerNet
-from modlm.training.batches import WHOLE, Batch, BatchSource, Streams
+from modlm.nets.net_mixer import NetMixer
 from modlm.training.distributed import Processes
 from modlm.training.journal import perplexity
 from modlm.training.signals import StoppedEvaluation
@@ -46,29 +47,17 @@ def evaluate(
     Processes take batches of sentences in turns. Of streams, whose states pass from one batch to the next, each takes
     its part of every batch.
     """
-    streams = isinstance(source, Streams)
-    shard, first, step = (processes.shard, 0, 1) if streams else (WHOLE, processes.rank, processes.world)
-    totals = torch.zeros(3, dtype=torch.float64)
-    state: Tensor | None = None
-    with torch.inference_mode():
-        for turn in range(-(-len(source) // step)):  # as many in every process
-            if processes.agreed(stopped()):
-                raise StoppedEvaluation
-            number = first + turn * step
-            if number >= len(source):
-                break
-            batch = source.batch(number, shard).to(processes.device)
-            if batch.real_TB.shape[1]:
-                sums, state = _batch_sums(net, batch, state if streams else None)
-                totals += sums
-    processes.add_up_exactly(totals)
+    mixer = NetMixer(net)
+    shard, first, step = (processes.shard, 0, 1) if source.carries else (ALL, processes.rank, processes.world)
+    totals, state = np.zeros(3), None
+    for turn in range(-(-len(source) // step)):  # as many in every process
+        if processes.agreed(stopped()):
+            raise StoppedEvaluation
+        number = first + turn * step
+        if number < len(source):
+            scored = mixer.score(source, number, state, shard=shard)
+            totals += (-scored.log_probs_P.sum(), scored.mass_P.sum(), len(scored.log_probs_P))
+            state = scored.state_SBH
+    processes.add_up_exactly(torch.from_numpy(totals))
     nll, mass, words = totals.tolist()
     return Score(nll / words, mass / words, int(words))
-
-
-def _batch_sums(net: MixerNet, batch: Batch, state_SBH: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Summed nll, dense mass and words of a batch, and the state after it."""
-    hidden_TBH, state_SBH = net.hidden(batch.contexts_TBW, batch.features_TBF, state_SBH)
-    nll_P, mass_P = net.nll(batch.predicted(hidden_TBH), batch.log_probs_PD, batch.words_P)
-    sums = (float(nll_P.cpu().double().sum()), float(mass_P.cpu().double().sum()), float(len(nll_P)))
-    return torch.tensor(sums, dtype=torch.float64), state_SBH

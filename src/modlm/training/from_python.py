@@ -251,12 +251,12 @@ def _without_net(mixer: object) -> bool:
 
 def _fitted(config: RunConfig, kind: str, out: str | os.PathLike[str] | None) -> LanguageModel:
     """The mixture whose weights suit the validation text."""
-    from modlm.training.blocks import blocks_of, count_columns
+    from modlm.training.blocks import all_blocks, dense_blocks
     from modlm.training.shared_texts import read_texts
 
     texts = read_texts(config)
     vocabulary = texts["train"].vocabulary
-    blocks = blocks_of(config, vocabulary, count_columns(config, texts["train"]))
+    blocks = all_blocks(config, vocabulary, dense_blocks(config, texts["train"]))
     layout = ColumnLayout(blocks)
     equal = Mixture(vocabulary, blocks, StaticMixer(np.full(len(layout), 1 / len(layout))))
     model = Mixture(vocabulary, blocks, MIXERS[kind].fitted(layout, blocks, rows_of(equal, texts["valid"])))

@@ -16,6 +16,7 @@ import numpy as np
 from modlm.arrays import Floats
 from modlm.blocks import NgramBlock
 from modlm.blocks.block import Block
+from modlm.blocks.log_rows import LogRows
 from modlm.blocks.model import ModelBlock, Predictor
 from modlm.errors import ConfigError
 from modlm.model.mixture import Mixture
@@ -23,7 +24,6 @@ from modlm.model.ngram_lm import NgramLM
 from modlm.nets.net_mixer import NetMixer
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import UNKNOWN
-from modlm.training.text_rows import TextRows
 
 log = logging.getLogger("modlm")
 
@@ -97,7 +97,7 @@ def word_frequencies(part: NgramBlock | NgramLM) -> Floats:
     return found_J[:-1]
 
 
-def warn_of_leaks(names: Iterable[str], rows: Mapping[str, TextRows], vocab_size: int) -> None:
+def warn_of_leaks(names: Iterable[str], rows: Mapping[str, LogRows], vocab_size: int) -> None:
     """Warn of blocks, none of them held out, that predict the training text far better than the validation text."""
     for name in names:
         train, valid = (mean_log_prob(rows[text], name, vocab_size) for text in ("train", "valid"))
@@ -110,7 +110,7 @@ def warn_of_leaks(names: Iterable[str], rows: Mapping[str, TextRows], vocab_size
             )  # fmt: skip
 
 
-def mean_log_prob(rows: TextRows, name: str, vocab_size: int) -> float:
+def mean_log_prob(rows: LogRows, name: str, vocab_size: int) -> float:
     """Of known words in sentences from all over a text, from the block's columns with equal weights, or 1/J if better.
 
     Unknown words are left out: with a vocabulary made from the training text, only the other text has any.
@@ -119,6 +119,6 @@ def mean_log_prob(rows: TextRows, name: str, vocab_size: int) -> float:
     taken_T = np.repeat(np.arange(rows.sentences) % every == 0, np.diff(rows.starts))
     taken_T[rows.starts[:-1]] = False
     taken_T &= rows.ids != UNKNOWN
-    log_probs_PC = rows.part(name)[0][taken_T].astype(np.float64)
+    log_probs_PC = rows.block(name)[0][taken_T].astype(np.float64)
     mixed_P = np.logaddexp.reduce(log_probs_PC, axis=1) - np.log(log_probs_PC.shape[1])
     return float(np.maximum(mixed_P, -np.log(vocab_size)).sum() / max(1, len(mixed_P)))

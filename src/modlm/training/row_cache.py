@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import numpy as np
 
 import modlm
 from modlm.arrays import Ints
+from modlm.blocks.log_rows import VERSION, LogRows
 from modlm.counts.engine import bytes_of
 from modlm.errors import ConfigError, InputError, ModelFolderError, OutputError
 from modlm.files import sha256
@@ -30,17 +32,14 @@ from modlm.leftovers import sweep_folder
 from modlm.progress import short
 from modlm.store.manifest import manifest_name
 from modlm.text.corpus import Corpus
-from modlm.training.blocks import CountColumns, columns_of, count_columns
+from modlm.training.blocks import RunBlock, columns_of, dense_blocks
 from modlm.training.config import ColumnsConfig, RunConfig
-from modlm.training.rows import held_out_rows, part_of, rows
-from modlm.training.text_rows import VERSION, TextRows
+from modlm.training.rows import rows
 
 log = logging.getLogger("modlm")
 
 LARGEST = "20GB"  # what a cache may grow to unless MODLM_CACHE_SIZE says otherwise
 TRAIN = "train"
-
-Columns = Callable[[], Mapping[str, CountColumns]]
 
 
 def cached_rows(
@@ -48,30 +47,25 @@ def cached_rows(
     train: Corpus,
     others: Mapping[str, Corpus] | None = None,
     *,
-    columns: Columns | None = None,
+    blocks: Callable[[], Mapping[str, RunBlock]] | None = None,
     kept: Ints | None = None,
-) -> dict[str, TextRows]:
+) -> dict[str, LogRows]:
     """The rows of a run's texts: `train` without its folds, and the others by name from all counts.
 
     Of the training text only those of the sentences `kept`, rising, unless that is none. What the cache has is mapped
-    at once; only what it lacks makes `columns` (by default `count_columns`) be counted.
+    at once; only what it lacks makes `blocks` (by default `dense_blocks`) be counted.
     """
     texts = {TRAIN: train, **(others or {})}
-    if not columns_of(config):
-        if kept is not None:
-            texts[TRAIN] = part_of(train, kept)
-        return {name: rows(text, {}) for name, text in texts.items()}
-    counted: list[Mapping[str, CountColumns]] = []
+    counted = cache(blocks or partial(dense_blocks, config, train))
 
-    def made(name: str, folder: Path | None) -> TextRows:
-        if not counted:
-            counted.append(columns() if columns is not None else count_columns(config, train))
+    def made(name: str, folder: Path | None) -> LogRows:
         if name == TRAIN:
-            return held_out_rows(train, counted[0], config.folds, folder=folder, kept=kept)
-        return rows(texts[name], {key: column.block for key, column in counted[0].items()}, folder=folder)
+            return rows(train, counted(), folds=config.folds, folder=folder, kept=kept)
+        return rows(texts[name], counted(), folder=folder)
 
-    if any(column.block for column in columns_of(config).values()):  # nothing tells what such a block reads
-        return {name: made(name, None) for name in texts}
+    columns = columns_of(config)
+    if not (columns or config.extra) or any(column.block for column in columns.values()):
+        return {name: made(name, None) for name in texts}  # nothing to keep, or nothing tells what a block reads
     about = _about(config, train)
     entries = {name: _entry(about, config, name, text, kept) for name, text in texts.items()}
     return _found_or_made(entries, made)
@@ -82,9 +76,9 @@ def cache_folder() -> Path:
     return Path(os.environ.get("MODLM_CACHE") or Path("~/.cache/modlm").expanduser()) / "rows"
 
 
-def _found_or_made(entries: Mapping[str, Path], made: Callable[[str, Path | None], TextRows]) -> dict[str, TextRows]:
+def _found_or_made(entries: Mapping[str, Path], made: Callable[[str, Path | None], LogRows]) -> dict[str, LogRows]:
     """The rows of each text. When the cache cannot take those of one, that is told once, and it gets no more."""
-    found, takes = dict[str, TextRows](), True
+    found, takes = dict[str, LogRows](), True
     for name, entry in entries.items():
         rows = _found(entry, name)
         if rows is None and takes:
@@ -99,11 +93,11 @@ def _found_or_made(entries: Mapping[str, Path], made: Callable[[str, Path | None
     return found
 
 
-def _found(entry: Path, name: str) -> TextRows | None:
+def _found(entry: Path, name: str) -> LogRows | None:
     if not entry.exists():
         return None
     try:
-        found = TextRows.open(entry, verify="full")
+        found = LogRows.open(entry, verify="full")
     except ModelFolderError as error:
         log.warning("Rows in the cache are made anew. %s", error)
         return None
@@ -113,7 +107,7 @@ def _found(entry: Path, name: str) -> TextRows | None:
     return found
 
 
-def _kept(entry: Path, name: str, made: Callable[[str, Path | None], TextRows]) -> TextRows:
+def _kept(entry: Path, name: str, made: Callable[[str, Path | None], LogRows]) -> LogRows:
     found = made(name, entry)
     _keep_within(cache_folder(), _largest(), spared=entry)
     size, whole = short(found.bytes), short(_bytes_in(cache_folder()))
@@ -128,6 +122,7 @@ def _about(config: RunConfig, train: Corpus) -> dict[str, Any]:
         "versions": [modlm.__version__, VERSION],
         **train.vocabulary.fingerprints(),
         "train": [train.fingerprint, *train.sources] if any(column.held_out for column in columns.values()) else [],
+        "extra": config.extra,
         "columns": [[name, asdict(column), _sources(column)] for name, column in columns.items()],
     }
 

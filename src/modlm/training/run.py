@@ -121,7 +121,7 @@ def _result(trainer: Trainer, prepared: Prepared, reason: str) -> Result:
     if config.net.context == "document" and trainer.best:  # as the model itself scores a text: in one stream
         for name in ("valid", "test"):
             if name in prepared.rows:
-                exact[name] = trainer.score(evaluation_batches(config, prepared, name, streams=1)).perplexity
+                exact[name] = trainer.score(evaluation_batches(config, prepared.rows[name], streams=1)).perplexity
 
     def say() -> str:
         return _found(trainer, prepared, reason, exact).to_json()

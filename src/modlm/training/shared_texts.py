@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -18,18 +18,18 @@ import numpy as np
 import torch
 
 from modlm.arrays import Floats, Ints
+from modlm.blocks.log_rows import LogRows
 from modlm.errors import InputError
+from modlm.nets.batches import BatchSource
 from modlm.text.corpus import Corpus
 from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import Vocabulary
-from modlm.training.batches import BatchSource, DenseRows, Part
-from modlm.training.blocks import CountColumns, columns_of, count_columns
+from modlm.training.blocks import RunBlock, dense_blocks
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes
 from modlm.training.row_cache import TRAIN, cached_rows
-from modlm.training.text_rows import TextRows
 
-Cut = Callable[[RunConfig, DenseRows], BatchSource]
+Cut = Callable[[RunConfig, LogRows], BatchSource]
 """How a run cuts its training text into batches."""
 
 
@@ -38,14 +38,12 @@ class SharedTexts:
     """What a process has of the texts of its run."""
 
     vocab_size: int
-    rows: dict[str, TextRows]
+    rows: dict[str, LogRows]
     """By name: train, valid, and test if there is one."""
-    part: Part | None
-    """What the rows of the training text are rows of; None: of all of it."""
     corpora: dict[str, Corpus]
     """The texts themselves; empty in processes that found the rows made."""
-    columns: Callable[[], Mapping[str, CountColumns]]
-    """The count columns; counted when first asked for, which rows from the cache never do."""
+    blocks: Callable[[], Mapping[str, RunBlock]]
+    """The dense blocks; counted when first asked for, which rows from the cache never do."""
 
 
 def shared_texts(config: RunConfig, processes: Processes, cut: Cut) -> SharedTexts:
@@ -57,14 +55,15 @@ def shared_texts(config: RunConfig, processes: Processes, cut: Cut) -> SharedTex
         starts = processes.spread_numbers(made.corpora[TRAIN].starts if made and processes.leads else None)
     if made is not None:
         return made
-    rows = {name: TextRows.open(folder) for name, folder in found["folders"].items()}
-    part = None if starts is None else Part(starts, kept_here(config, processes, cut, starts))
-    return SharedTexts(found["vocab_size"], rows, part, {}, _no_columns)
+    rows = {name: LogRows.open(folder) for name, folder in found["folders"].items()}
+    if starts is not None:
+        rows[TRAIN] = replace(rows[TRAIN], text_starts=starts, kept=kept_here(config, processes, cut, starts))
+    return SharedTexts(found["vocab_size"], rows, {}, _no_blocks)
 
 
 def _made_or_found(config: RunConfig, processes: Processes, cut: Cut) -> tuple[SharedTexts | None, dict[str, Any]]:
     """What this process made of the texts, or where the first process of its machine has put it."""
-    if not columns_of(config):  # no rows but words: every process reads them for itself, at the same time
+    if config.kind == "neural" and not config.extra:  # rows of words alone: every process reads them for itself
         return _read_and_made(config, processes, cut), {}
     made: list[SharedTexts] = []
 
@@ -82,13 +81,11 @@ def _made_or_found(config: RunConfig, processes: Processes, cut: Cut) -> tuple[S
 def _read_and_made(config: RunConfig, processes: Processes, cut: Cut) -> SharedTexts:
     corpora = read_texts(config)
     train = corpora[TRAIN]
-    columns = cache(partial(count_columns, config, train))
+    blocks = cache(partial(dense_blocks, config, train))
     others = {name: corpus for name, corpus in corpora.items() if name != TRAIN}
-    part = None
-    if processes.machines:
-        part = Part(train.starts, kept_here(config, processes, cut, train.starts))
-    rows = cached_rows(config, train, others, columns=columns, kept=None if part is None else part.kept)
-    return SharedTexts(len(train.vocabulary), rows, part, corpora, columns)
+    kept = kept_here(config, processes, cut, train.starts) if processes.machines else None
+    rows = cached_rows(config, train, others, blocks=blocks, kept=kept)
+    return SharedTexts(len(train.vocabulary), rows, corpora, blocks)
 
 
 def _whereabouts(texts: SharedTexts) -> str:
@@ -98,14 +95,14 @@ def _whereabouts(texts: SharedTexts) -> str:
     return json.dumps({"vocab_size": texts.vocab_size, "folders": folders if whole else {}})
 
 
-def _no_columns() -> Mapping[str, CountColumns]:
+def _no_blocks() -> Mapping[str, RunBlock]:
     raise AssertionError("only the process that read the texts can count them")
 
 
 def kept_here(config: RunConfig, processes: Processes, cut: Cut, starts: Ints) -> Ints:
     """The training sentences that processes of this machine train on, rising."""
     nothing = np.zeros((0, 0), np.float32)
-    plan = cut(config, DenseRows(TextRows(np.zeros(0, np.uint32), starts, nothing, nothing, {}), 0))
+    plan = cut(config, LogRows(np.zeros(0, np.uint32), starts, nothing, nothing, {}))
     owners = plan.owners(processes.world)
     return np.flatnonzero((owners >= processes.machine.start) & (owners < processes.machine.stop))
 
@@ -140,4 +137,8 @@ def read_texts(config: RunConfig) -> dict[str, Corpus]:
     corpora = {TRAIN: train, "valid": read(config.valid, train.vocabulary)}
     if config.test:
         corpora["test"] = read(config.test, train.vocabulary)
+    for name, corpus in corpora.items():
+        if not corpus.sentences:
+            path = ", ".join(config.text) if name == TRAIN else getattr(config, name)
+            raise InputError("there is no sentence in the text. Give a text with one sentence a line.", path=path)
     return corpora

@@ -20,12 +20,12 @@ from torch import Tensor
 
 from modlm.arrays import Ints
 from modlm.errors import LostProcessError
+from modlm.nets.batches import Batch, BatchSource, Streams
 from modlm.nets.block_dropout import BlockDropout
 from modlm.nets.dropout import Dropout
 from modlm.nets.features import of_this_version
 from modlm.nets.mixer_net import MixerNet
 from modlm.training.average import Average
-from modlm.training.batches import Batch, BatchSource, Streams
 from modlm.training.checkpoint import Checkpoint, CheckpointWriter
 from modlm.training.distributed import Processes
 from modlm.training.divergence import LARGEST_NLL, diverged
@@ -103,7 +103,7 @@ class Trainer:
         self.best = {name: value.to(self.processes.device) for name, value in of_this_version(checkpoint.best).items()}
         state_SBH = checkpoint.tensors.get("state")
         if state_SBH is not None:
-            self.state_SBH = state_SBH[:, self.processes.shard.places].to(self.processes.device)
+            self.state_SBH = state_SBH[:, self.processes.shard].to(self.processes.device)
 
     def save(self) -> None:
         """Write a checkpoint in the background; all processes call this together."""
@@ -122,7 +122,7 @@ class Trainer:
         rows, units = self.net.state_shape
         whole_SBH = torch.zeros(rows, streams, units, device=self.processes.device)
         if self.state_SBH is not None:
-            whole_SBH[:, self.processes.shard.places] = self.state_SBH
+            whole_SBH[:, self.processes.shard] = self.state_SBH
         self.processes.add_up([whole_SBH], torch.zeros(1))
         return whole_SBH
 
@@ -221,7 +221,7 @@ class Trainer:
     def _next_batch(self, ahead: int = 0) -> int:
         epoch, order = self._order
         if epoch != self.standing.epoch:
-            order = self.texts.train.order(self.standing.epoch)
+            order = self.texts.train.order(self.standing.epoch, self.rules.config.seed)
             self._order = (self.standing.epoch, order)
         return int(order[(self.standing.index + ahead) % len(order)])
 
@@ -250,13 +250,13 @@ class Trainer:
         """Hidden vectors of the predicted positions, and the columns that block dropout switched off there."""
         self._generator.manual_seed(step_seed(self.rules.config.seed, self.standing.step))
         steps, sentences = batch.whole
-        places = self.processes.shard.places
-        dropout = Dropout.of(self.net.config, self._generator, sentences, places)
+        shard = self.processes.shard
+        dropout = Dropout.of(self.net.config, self._generator, sentences, shard)
         hidden_TBH, state_SBH = self.net.hidden(batch.contexts_TBW, batch.features_TBF, self.state_SBH, dropout=dropout)
-        if isinstance(self.texts.train, Streams):
+        if self.texts.train.carries:
             self.state_SBH = state_SBH.detach()
         rate = self.rules.block_dropout_rate(self.standing)
-        off_TBD = self.block_dropout.off(steps, sentences, rate=rate, generator=self._generator, shard=places)
+        off_TBD = self.block_dropout.off(steps, sentences, rate=rate, generator=self._generator, shard=shard)
         off_PD = None if off_TBD is None else batch.predicted(off_TBD.to(self.processes.device))
         return batch.predicted(hidden_TBH), off_PD
 

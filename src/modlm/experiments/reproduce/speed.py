@@ -17,7 +17,7 @@ from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import heuristic_mixture
 from modlm.text.corpus import Corpus
-from modlm.training.blocks import CountColumns, blocks_of, count_columns
+from modlm.training.blocks import RunBlock, all_blocks, dense_blocks
 from modlm.training.config import RunConfig
 from modlm.training.config_file import find_table, merged, run_config
 
@@ -49,19 +49,19 @@ def contestants(train: Corpus) -> dict[str, LanguageModel]:
     """The four models, with columns from the same counts."""
     texts = {"text": "train", "valid": "valid"}  # never opened
     configs = {name: run_config(merged(find_table(preset), texts)) for name, preset in PRESETS.items()}
-    columns = count_columns(configs["FF-interpolated"], train)
+    columns = dense_blocks(configs["FF-interpolated"], train)
     block = columns["kn"].block
     assert isinstance(block, NgramBlock)
     models: dict[str, LanguageModel] = {HEURISTIC: heuristic_mixture(block.estimates, extra=("uniform", "unknown"))}
     return models | {name: untrained(config, train, columns) for name, config in configs.items()}
 
 
-def untrained(config: RunConfig, train: Corpus, columns: Mapping[str, CountColumns]) -> LanguageModel:
+def untrained(config: RunConfig, train: Corpus, columns: Mapping[str, RunBlock]) -> LanguageModel:
     """The model of a run before its first step: its speed does not depend on what it has learnt."""
     from modlm.nets.mixer_net import MixerNet
     from modlm.nets.net_mixer import NetMixer
 
-    blocks = blocks_of(config, train.vocabulary, {} if config.kind == "neural" else columns)
+    blocks = all_blocks(config, train.vocabulary, {} if config.kind == "neural" else columns)
     layout, words = ColumnLayout(blocks), len(train.vocabulary)
     net = MixerNet(config.net, vocab_size=words, features=layout.features, dense=layout.dense, delta=layout.deltas > 0)
     return Mixture(train.vocabulary, blocks, NetMixer(net))

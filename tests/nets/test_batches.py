@@ -2,59 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modlm.arrays import Ids, Ints
-from modlm.errors import InputError
-from modlm.training.batches import Batch, Batches, DenseRows, Shard, Streams, packed
+from modlm.blocks.log_rows import LogRows
+from modlm.mixers.mixer import contexts_along
+from modlm.nets.batches import Batch, Sentences, Streams, packed
 
 J = 7  # words; `<s>` is 7
 TEXTS = st.lists(st.lists(st.integers(0, J - 1).filter(lambda word: word != 1), max_size=6), min_size=1, max_size=12)
 
 
-@dataclass(frozen=True)
-class SmallRows:
+def rows_of(text: list[list[int]]) -> LogRows:
     """Rows in which every position can be told from all others: its feature and column say where it is."""
-
-    ids: Ids
-    starts: Ints
-
-    @property
-    def log_probs_TC(self) -> np.ndarray:
-        return -np.arange(len(self.ids), dtype=np.float32)[:, None]
-
-    @property
-    def features_TF(self) -> np.ndarray:
-        return np.arange(len(self.ids), dtype=np.float32)[:, None]
-
-
-def rows_of(text: list[list[int]]) -> SmallRows:
     sentences = [[J, *words, 1] for words in text]
-    starts = np.cumsum([0, *map(len, sentences)])
-    return SmallRows(np.array(list(chain.from_iterable(sentences)), np.uint32), starts)
-
-
-def dense(text: list[list[int]], words: int = 2) -> DenseRows:
-    return DenseRows(rows_of(text), J, words, ("uniform", "unknown"))
+    ids = np.array(list(chain.from_iterable(sentences)), np.uint32)
+    at_T1 = np.arange(len(ids), dtype=np.float32)[:, None]
+    return LogRows(ids, np.cumsum([0, *map(len, sentences)]), -at_T1, at_T1, {})
 
 
 def places(batch: Batch) -> list[int]:
     return batch.predicted(batch.features_TBF)[:, 0].long().tolist()
 
 
-def check_against_text(batch: Batch, rows: SmallRows) -> None:
+def check_against_text(batch: Batch, rows: LogRows) -> None:
     at_P = places(batch)
     assert batch.words_P.tolist() == rows.ids[at_P].tolist()
     assert batch.log_probs_PD[:, 0].tolist() == [-float(at) for at in at_P]
-    assert torch.allclose(batch.log_probs_PD[:, 1], torch.tensor(-np.log(J), dtype=torch.float32))
-    assert (batch.log_probs_PD[:, 2] == 0).tolist() == (batch.words_P == 0).tolist()
+    assert batch.at_P.tolist() == at_P
     for at, context in zip(at_P, batch.predicted(batch.contexts_TBW).tolist(), strict=True):
         sentence = rows.ids[max(start for start in rows.starts if start < at) : at].tolist()
         assert context == ([J, J, *sentence])[-2:]
@@ -62,9 +41,9 @@ def check_against_text(batch: Batch, rows: SmallRows) -> None:
 
 @given(TEXTS, st.integers(1, 20))
 def test_sentences_are_packed_by_length_and_every_prediction_comes_once(text: list[list[int]], room: int) -> None:
-    rows, batches = rows_of(text), Batches(dense(text), batch_words=room, seed=3)
+    rows, batches = rows_of(text), Sentences(rows_of(text), 2, most=room)
     seen: list[int] = []
-    for number in batches.order(0):
+    for number in batches.order(0, seed=3):
         batch = batches.batch(int(number))
         steps, sentences = batch.whole
         assert steps * sentences <= room or sentences == 1
@@ -78,10 +57,10 @@ def test_sentences_are_packed_by_length_and_every_prediction_comes_once(text: li
 
 @given(TEXTS, st.integers(1, 20), st.integers(2, 3))
 def test_shards_make_up_the_batch(text: list[list[int]], room: int, world: int) -> None:
-    for source in (Batches(dense(text), batch_words=room, seed=1), Streams(dense(text), streams=3, steps=4)):
+    for source in (Sentences(rows_of(text), 2, most=room), Streams(rows_of(text), 2, streams=3, steps=4)):
         for number in range(len(source)):
             whole = source.batch(number)
-            parts = [source.batch(number, Shard(rank, world)) for rank in range(world)]
+            parts = [source.batch(number, slice(rank, None, world)) for rank in range(world)]
             assert {part.whole for part in parts} == {whole.whole}
             assert sorted(chain.from_iterable(map(places, parts))) == sorted(places(whole))
             for rank, part in enumerate(parts):
@@ -90,8 +69,8 @@ def test_shards_make_up_the_batch(text: list[list[int]], room: int, world: int) 
 
 @given(TEXTS, st.integers(1, 4), st.integers(1, 9))
 def test_streams_run_through_the_text_in_its_order(text: list[list[int]], streams: int, steps: int) -> None:
-    rows, source = rows_of(text), Streams(dense(text), streams=streams, steps=steps)
-    batches = [source.batch(number) for number in source.order(0)]
+    rows, source = rows_of(text), Streams(rows_of(text), 2, streams=streams, steps=steps)
+    batches = [source.batch(number) for number in source.order(0, seed=3)]
     count = batches[0].real_TB.shape[1]
     along = []
     for stream in range(count):
@@ -106,11 +85,12 @@ def test_streams_run_through_the_text_in_its_order(text: list[list[int]], stream
 
 def test_the_order_follows_from_seed_and_epoch() -> None:
     text = [[2]] * 40
-    one, same, other = (Batches(dense(text), batch_words=2, seed=seed) for seed in (1, 1, 2))
-    assert one.order(5).tolist() == same.order(5).tolist()
-    assert one.order(5).tolist() != one.order(6).tolist()
-    assert one.order(5).tolist() != other.order(5).tolist()
-    assert sorted(one.order(5)) == list(range(40))
+    one, same = (Sentences(rows_of(text), 2, most=2) for _ in range(2))
+    order = one.order(5, seed=1).tolist()
+    assert order == same.order(5, seed=1).tolist()
+    assert order != one.order(6, seed=1).tolist()
+    assert order != one.order(5, seed=2).tolist()
+    assert sorted(order) == list(range(40))
 
 
 def test_a_batch_is_as_large_as_its_longest_sentence_allows() -> None:
@@ -119,8 +99,17 @@ def test_a_batch_is_as_large_as_its_longest_sentence_allows() -> None:
     assert packed([30], 10).tolist() == [0, 1]
 
 
-def test_a_text_without_sentences_is_refused() -> None:
-    empty = DenseRows(SmallRows(np.zeros(0, np.uint32), np.zeros(1, np.int64)), J)
-    for make in (lambda: Batches(empty, batch_words=5, seed=1), lambda: Streams(empty, streams=1, steps=1)):
-        with pytest.raises(InputError, match="no sentence"):
-            make()
+def test_a_text_without_sentences_has_no_batches() -> None:
+    assert len(Sentences(rows_of([]), 2, most=5)) == len(Streams(rows_of([]), 2, streams=1, steps=1)) == 0
+
+
+@given(TEXTS, st.integers(1, 12))
+def test_contexts_reach_back_to_the_start_of_the_sentence(text: list[list[int]], words: int) -> None:
+    """As the contexts of mixers do."""
+    rows = rows_of(text)
+    contexts_TW, source = contexts_along(rows.ids, words), Sentences(rows, words, most=9)
+    for batch in map(source.batch, range(len(source))):
+        assert np.array_equal(batch.predicted(batch.contexts_TBW), contexts_TW[batch.at_P])
+    for t in set(range(len(rows.ids))) - set(rows.starts.tolist()):
+        begin = rows.starts[np.searchsorted(rows.starts, t, side="right") - 1]
+        assert contexts_TW[t].tolist() == ([J] * words + rows.ids[begin:t].tolist())[-words:]
