@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from modlm.errors import ConfigError, nearest
@@ -17,6 +18,20 @@ def one_of(path: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         shown = repr(value if len(value) <= 80 else f"{value[:77]}...")
         raise ConfigError(f"{path} is {shown}, which is unknown.{nearest(value, known)} Known: {', '.join(known)}.")
+
+
+POSITIVE = ("be above 0", lambda value: value > 0)
+NOT_NEGATIVE = ("not be negative", lambda value: value >= 0)
+AT_LEAST_1 = ("be at least 1", lambda value: value >= 1)
+SHARE = ("be between 0 and 1", lambda value: 0 <= value <= 1)
+PART = ("be at least 0 and less than 1", lambda value: 0 <= value < 1)
+
+
+def check_numbers(table: str, config: object, rule: tuple[str, Callable[[float], bool]], *names: str) -> None:
+    """An error that names the first of these settings which breaks a rule, and its value."""
+    for name in names:
+        if not rule[1](getattr(config, name)):
+            raise ConfigError(f"{table}{name} must {rule[0]}, but is {getattr(config, name)}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +76,9 @@ class NetConfig:
             one_of("net.inputs", name, INPUTS)
         if not self.inputs or len(set(self.inputs)) < len(self.inputs):
             raise ConfigError(f"net.inputs must name counts, word or both once, but is {list(self.inputs)}.")
-        for name, least in (("hidden", 1), ("layers", 1), ("words", 1), ("word_size", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"net.{name} must be at least {least}, but is {getattr(self, name)}.")
-        for name in ("dropout", "word_dropout", "weight_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"net.{name} must be at least 0 and less than 1, but is {getattr(self, name)}.")
+        check_numbers("net.", self, AT_LEAST_1, "hidden", "layers", "words")
+        check_numbers("net.", self, NOT_NEGATIVE, "word_size")
+        check_numbers("net.", self, PART, "dropout", "word_dropout", "weight_dropout")
         if not self.input_dropout < 1:
             raise ConfigError(f"net.input_dropout must be less than 1, but is {self.input_dropout}.")
         if self.tied and self.word_length != self.hidden:
@@ -103,7 +115,4 @@ class BlockDropoutConfig:
 
     def __post_init__(self) -> None:
         one_of("block_dropout.per", self.per, ("example", "step"))
-        if not 0 <= self.rate <= 1:
-            raise ConfigError(f"block_dropout.rate must be between 0 and 1, but is {self.rate}.")
-        if not 0 <= self.decay <= 1:
-            raise ConfigError(f"block_dropout.decay must be between 0 and 1, but is {self.decay}.")
+        check_numbers("block_dropout.", self, SHARE, "rate", "decay")

@@ -9,7 +9,15 @@ from modlm.counts.counts import EDGES
 from modlm.counts.skip import check_positions
 from modlm.errors import ConfigError
 from modlm.families import BLOCKS
-from modlm.nets.config import BlockDropoutConfig, NetConfig, one_of
+from modlm.nets.config import (
+    AT_LEAST_1,
+    NOT_NEGATIVE,
+    POSITIVE,
+    BlockDropoutConfig,
+    NetConfig,
+    check_numbers,
+    one_of,
+)
 from modlm.smoothing import smoother_of
 
 KINDS = ("neural", "interpolated", "hybrid")
@@ -62,8 +70,7 @@ class ColumnsConfig:
             )
         if self.source < 0:
             raise ConfigError(f"columns.source counts the run's texts from 1, but is {self.source}.")
-        if self.order < 1:
-            raise ConfigError(f"columns.order must be at least 1, but is {self.order}.")
+        check_numbers("columns.", self, AT_LEAST_1, "order")
         if self.positions:
             self._take_positions()
 
@@ -121,13 +128,9 @@ class OptimiserConfig:
     def __post_init__(self) -> None:
         one_of("optimiser.kind", self.kind, OPTIMISERS)
         one_of("optimiser.schedule", self.schedule, SCHEDULES)
-        if not self.learning_rate > 0:
-            raise ConfigError(f"optimiser.learning_rate must be above 0, but is {self.learning_rate}.")
-        for name in ("weight_decay", "clip", "warmup", "average"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"optimiser.{name} must not be negative, but is {getattr(self, name)}.")
-        if self.wait < 1:
-            raise ConfigError(f"optimiser.wait must be at least 1, but is {self.wait}.")
+        check_numbers("optimiser.", self, POSITIVE, "learning_rate")
+        check_numbers("optimiser.", self, NOT_NEGATIVE, "weight_decay", "clip", "warmup", "average")
+        check_numbers("optimiser.", self, AT_LEAST_1, "wait")
         if not 0 < self.decay <= 1:
             raise ConfigError(f"optimiser.decay must be above 0 and at most 1, but is {self.decay}.")
 
@@ -156,12 +159,9 @@ class ScheduleConfig:
     """context = document: words through which gradients go back."""
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_words", "evaluation_words", "steps"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"schedule.{name} must be above 0, but is {getattr(self, name)}.")
-        for name in ("minutes", "evaluate_every", "patience", "least_epochs", "checkpoint_seconds"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"schedule.{name} must not be negative, but is {getattr(self, name)}.")
+        check_numbers("schedule.", self, POSITIVE, "epochs", "batch_words", "evaluation_words", "steps")
+        times = ("minutes", "evaluate_every", "patience", "least_epochs", "checkpoint_seconds")
+        check_numbers("schedule.", self, NOT_NEGATIVE, *times)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

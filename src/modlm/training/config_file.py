@@ -8,10 +8,9 @@ are relative to the folder of the file; in the table, and so in the `config.toml
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ Table = dict[str, Any]
 
 PRESETS = Path(__file__).with_name("presets")
 FILE_BYTES = 1 << 20  # no configuration comes near this
+COLUMNS = "columns"
 COLUMN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 TAKEN = ("uniform", "unknown", "delta")  # columns that have these names already
 FILES = (
@@ -127,31 +127,15 @@ def _pattern(path: str) -> str:
 # ---- names and types -------------------------------------------------------------------------------------------------
 
 
-@functools.cache
-def tables() -> Mapping[str, Mapping[str, Any]]:
-    """Every table of settings by its path (`columns.*` for the count blocks), with names and types."""
-    return _tables("", RunConfig)
-
-
-def _tables(path: str, config: type[Any]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {path: fields_of(config)}
+def settings(path: str = "", config: type[Any] = RunConfig) -> dict[str, Any]:
+    """Every setting by its path (`columns.*.` for the count blocks), with its type."""
+    found: dict[str, Any] = {}
     for name, kind in fields_of(config).items():
-        inner = f"{path}.{name}" if path else name
         if dataclasses.is_dataclass(kind):
-            found |= _tables(inner, kind)  # type: ignore[arg-type]  # a class, never an instance
-        elif name == "columns":
-            found |= {inner: {}} | _tables(f"{inner}.*", ColumnsConfig)
+            found |= settings(f"{path}{name}.", kind)  # type: ignore[arg-type]  # a class, never an instance
+        else:
+            found |= settings("columns.*.", ColumnsConfig) if name == COLUMNS else {f"{path}{name}": kind}
     return found
-
-
-def settings() -> dict[str, Any]:
-    """Every setting by its path, with its type."""
-    return {
-        f"{path}.{name}" if path else name: kind
-        for path, fields in tables().items()
-        for name, kind in fields.items()
-        if not dataclasses.is_dataclass(kind) and name != "columns"
-    }
 
 
 def type_of(path: str) -> Any:
@@ -161,33 +145,33 @@ def type_of(path: str) -> Any:
         return known[_pattern(path)]
     if _pattern(path).startswith("columns.*.settings."):
         return Any
-    if path in tables() or re.fullmatch(r"columns\.[^.]+", path):
-        inside = [name for name in known if name.startswith(f"{_pattern(path + '.')}")]
+    inside = [name for name in known if name.startswith(_pattern(f"{path}."))]
+    if inside:
         raise ConfigError(f"{path} is a table, not a setting. Set what is in it: {', '.join(inside)}.")
     guess = nearest(path, known) or nearest(path.split(".")[-1], {name.split(".")[-1]: 0 for name in known})
     raise ConfigError(f"There is no setting {path}.{guess} Known: {', '.join(known)}.")
 
 
-def check_names(table: Table, *, where: str, path: str = "") -> None:
+def check_names(table: Table, *, where: str, path: str = "", config: type[Any] = RunConfig) -> None:
     """Every key is a setting and every value of its type."""
-    known = tables()[re.sub(r"^columns\..+$", "columns.*", path)]
+    known = fields_of(config)
     for key, value in table.items():
         inner = f"{path}.{key}" if path else key
-        told = inner if len(inner) <= 80 else inner[:77] + "..."
-        if path == "columns":
+        if path == COLUMNS:
             _check_column_name(key, where)
         elif key not in known:
             place = f"in the table {path}" if path else "at the top"
+            told = inner if len(inner) <= 80 else inner[:77] + "..."
             raise ConfigError(
                 f"{where}: there is no setting {told}.{nearest(key, known)} Known {place}: {', '.join(known)}."
             )
-        is_table = path == "columns" or key == "columns" or dataclasses.is_dataclass(known[key])
-        if is_table and not isinstance(value, dict):
-            raise ConfigError(f"{where}: {inner} must be a table, [{inner}], but is {toml_value(value)[:80]}.")
-        if is_table:
-            check_names(value, where=where, path=inner)
+        kind = ColumnsConfig if COLUMNS in (path, key) else known[key]
+        if not dataclasses.is_dataclass(kind):
+            checked(value, kind, path=f"{where}: {inner}")
+        elif isinstance(value, dict):
+            check_names(value, where=where, path=inner, config=kind)
         else:
-            checked(value, known[key], path=f"{where}: {inner}")
+            raise ConfigError(f"{where}: {inner} must be a table, [{inner}], but is {toml_value(value)[:80]}.")
 
 
 def _check_column_name(name: str, where: str) -> None:
@@ -227,7 +211,7 @@ def _built(config: type[Any], table: Table) -> Any:
             continue
         if dataclasses.is_dataclass(kind):
             values[name] = _built(kind, table[name])  # type: ignore[arg-type]  # a class, never an instance
-        elif name == "columns":
+        elif name == COLUMNS:
             values[name] = {block: _column(block, entry) for block, entry in table[name].items()}
         else:
             values[name] = checked(table[name], kind, path=name)

@@ -10,7 +10,6 @@ import dataclasses
 import json
 import tomllib
 import typing
-from collections.abc import Callable
 from typing import Any
 
 from modlm.errors import ConfigError
@@ -41,76 +40,26 @@ def fields_of(config: type[Any]) -> dict[str, Any]:
 
 
 def checked(value: object, kind: Any, *, path: str) -> Any:
-    """A value that TOML gave, as the type of its field."""
+    """A value that TOML gave, as the type of its field; one text may stand for a list of one."""
     if kind is Any:
         return value
-    check = CHECKS[kind]
     try:
-        return check(value)
+        return _converted([value] if kind == TEXTS and isinstance(value, str) else value, kind)
     except (TypeError, OverflowError):
         raise ConfigError(f"{path} must be {RULES[kind]}, but is {_shown(value)}.") from None
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
+def _converted(value: object, kind: Any) -> Any:
+    if typing.get_origin(kind) is tuple:
+        if not isinstance(value, list | tuple):
+            raise TypeError
+        return tuple(_converted(item, typing.get_args(kind)[0]) for item in value)
+    plain = typing.get_origin(kind) or kind
+    if not isinstance(value, int | float if plain is float else plain) or (
+        isinstance(value, bool) and kind is not bool
+    ):
         raise TypeError
-    return value
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError
-    return float(value)
-
-
-def _truth(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _texts(value: object) -> TEXTS:
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, list | tuple):
-        raise TypeError
-    return tuple(_text(item) for item in value)
-
-
-def _wholes(value: object) -> WHOLES:
-    if not isinstance(value, list | tuple):
-        raise TypeError
-    return tuple(_whole(item) for item in value)
-
-
-def _groups(value: object) -> GROUPS:
-    if not isinstance(value, list | tuple) or any(isinstance(item, str) for item in value):
-        raise TypeError
-    return tuple(_texts(item) for item in value)
-
-
-def _free(value: object) -> FREE:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-CHECKS: dict[Any, Callable[[object], Any]] = {
-    str: _text,
-    int: _whole,
-    float: _number,
-    bool: _truth,
-    TEXTS: _texts,
-    WHOLES: _wholes,
-    GROUPS: _groups,
-    FREE: _free,
-}
+    return float(value) if plain is float else value
 
 
 # ---- from the command line -------------------------------------------------------------------------------------------
@@ -122,18 +71,16 @@ def parsed(text: str, kind: Any, *, path: str) -> Any:
 
 
 def _plain(text: str, kind: Any) -> object:
-    if kind is Any:
-        found = _toml(text)
-        return text if isinstance(found, _Unparsed) else found
     if kind is str:
         return _toml(text) if text[:1] in ("'", '"') else text
-    if kind == TEXTS and not text.startswith("["):
+    if text.startswith("["):
+        return _toml(text)
+    if kind == TEXTS:
         return _items(text, ",")
-    if kind == WHOLES and not text.startswith("["):
-        return _toml(f"[{text}]")
-    if kind == GROUPS and not text.startswith("["):
+    if kind == GROUPS:
         return [_items(group, ",") for group in _items(text, "/")]
-    return _toml(text)
+    found = _toml(f"[{text}]" if kind == WHOLES else text)
+    return text if kind is Any and isinstance(found, _Unparsed) else found
 
 
 def _items(text: str, sign: str) -> list[str]:

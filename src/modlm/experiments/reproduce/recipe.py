@@ -13,7 +13,7 @@ from typing import Any
 from modlm.errors import ConfigError, nearest
 from modlm.nets.config import one_of
 from modlm.training.config_file import Table, merged
-from modlm.training.setting_values import CHECKS, checked, fields_of
+from modlm.training.setting_values import RULES, checked, fields_of
 
 SCALES = ("full", "here")
 RUN_KINDS = ("train", "ngram", "static", "sizes", "speed")
@@ -205,7 +205,7 @@ def record(kind: type[Any], table: Table, *, where: str) -> Any:
     for key, value in table.items():
         if key not in known:
             raise ConfigError(f"{where}: there is no {key}.{nearest(key, known)} Known: {', '.join(known)}.")
-        values[key] = checked(value, known[key], path=f"{where}: {key}") if known[key] in CHECKS else value
+        values[key] = checked(value, known[key], path=f"{where}: {key}") if known[key] in RULES else value
     none = dataclasses.MISSING
     needed = [each.name for each in dataclasses.fields(kind) if each.default is none and each.default_factory is none]
     if missing := [name for name in needed if name not in values]:
