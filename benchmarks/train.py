@@ -22,9 +22,8 @@ from modlm.nets.batches import Batch
 from modlm.training.config import RunConfig
 from modlm.training.config_file import find_table, merged, run_config
 from modlm.training.distributed import Processes
-from modlm.training.live import Live
-from modlm.training.prepare import prepare, texts_of
-from modlm.training.standing import Rules, Standing
+from modlm.training.prepare import prepare
+from modlm.training.run_state import RunState
 from modlm.training.trainer import Trainer
 from side_by_side.gemm_peak import gemm_peak
 from side_by_side.plain_lstm import PADDING, PlainLSTM, PlainTraining, multiplications
@@ -48,24 +47,20 @@ def configured(name: str, asked: argparse.Namespace) -> RunConfig:
 def trainer_of(config: RunConfig, folder: Path) -> Trainer:
     """A run without checkpoints and journal, before its first step."""
     processes = Processes(torch.device("cpu"))
-    prepared = prepare(config, processes)
-    texts = texts_of(config, prepared)
-    rules = Rules(config, texts.train.words)
-    live = Live(rules, leads=False)
-    return Trainer(rules, prepared.net, prepared.block_dropout, texts, folder, None, processes, live)
+    return Trainer(config, *prepare(config, processes), folder, processes)
 
 
 def updates(trainer: Trainer, count: int) -> None:
     """The first so many batches of the run; parameters go on from where they are."""
-    trainer.standing = Standing()
+    trainer.run_state = RunState()
     for _ in range(count):
         trainer.step()
 
 
 def first_batches(trainer: Trainer, count: int) -> list[Batch]:
     """Those batches."""
-    source = trainer.texts.train
-    return [source.batch(int(number)) for number in source.order(0, trainer.rules.config.seed)[:count]]
+    source = trainer.train
+    return [source.batch(int(number)) for number in source.order(0, trainer.config.seed)[:count]]
 
 
 def padded(batch: Batch) -> tuple[Tensor, Tensor]:

@@ -89,7 +89,7 @@ def test_a_search_that_was_stopped_goes_on_with_its_trial(
     real = Trainer.step
 
     def stopped(self: Trainer) -> tuple[bool, bool, bool]:
-        if self.standing.step == 12:
+        if self.run_state.step == 12:
             raise Interrupted
         return real(self)
 

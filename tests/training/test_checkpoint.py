@@ -12,19 +12,19 @@ from safetensors.numpy import load_file
 
 from modlm.errors import ModelFolderError, OutputError
 from modlm.training.checkpoint import CheckpointWriter, read_checkpoint, write_safetensors
-from modlm.training.standing import Standing
+from modlm.training.run_state import RunState
 
 TENSORS = {"net.a": torch.arange(6.0).reshape(2, 3), "optimiser.step.0": torch.tensor(3.0), "state": torch.zeros(0, 2)}
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     writer = CheckpointWriter(tmp_path, {"config": {"seed": 1}})
-    standing = Standing(step=4, words=17, train_nll=0.1 + 0.2, best_step=4)
-    writer.write(standing, TENSORS, {"a": torch.ones(2)})
+    state = RunState(step=4, words=17, train_nll=0.1 + 0.2, best_step=4)
+    writer.write(state, TENSORS, {"a": torch.ones(2)})
     writer.close()
     found = read_checkpoint(tmp_path)
     assert found is not None
-    assert found.standing == standing
+    assert found.state == state
     assert found.run == {"config": {"seed": 1}}
     assert found.tensors.keys() == TENSORS.keys()
     assert all(torch.equal(found.tensors[name], tensor) for name, tensor in TENSORS.items())
@@ -35,17 +35,17 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 def test_infinity_survives_and_no_checkpoint_is_none(tmp_path: Path) -> None:
     assert read_checkpoint(tmp_path) is None
     writer = CheckpointWriter(tmp_path, {})
-    writer.write(Standing(), TENSORS, None)
+    writer.write(RunState(), TENSORS, None)
     writer.close()
     found = read_checkpoint(tmp_path)
     assert found is not None
-    assert found.standing.best_valid == math.inf
+    assert found.state.best_valid == math.inf
     assert found.best == {}
 
 
 def test_tensors_may_change_while_their_checkpoint_is_written(tmp_path: Path) -> None:
     writer, tensor = CheckpointWriter(tmp_path, {}), torch.zeros(1 << 20)
-    writer.write(Standing(), {"net.a": tensor}, None)
+    writer.write(RunState(), {"net.a": tensor}, None)
     tensor.fill_(1.0)
     writer.close()
     found = read_checkpoint(tmp_path)
@@ -56,8 +56,8 @@ def test_tensors_may_change_while_their_checkpoint_is_written(tmp_path: Path) ->
 def test_only_the_newest_best_parameters_are_kept(tmp_path: Path) -> None:
     writer = CheckpointWriter(tmp_path, {})
     for step in (3, 9):
-        writer.write(Standing(best_step=step), TENSORS, {"a": torch.full((2,), float(step))})
-    writer.write(Standing(best_step=9), TENSORS, None)
+        writer.write(RunState(best_step=step), TENSORS, {"a": torch.full((2,), float(step))})
+    writer.write(RunState(best_step=9), TENSORS, None)
     writer.close()
     names = {path.name for path in (tmp_path / "checkpoints").iterdir()}
     assert names == {"last.safetensors", "best-9.safetensors"}
@@ -83,6 +83,6 @@ def test_a_file_that_is_no_checkpoint_is_named(tmp_path: Path) -> None:
 def test_a_failed_write_is_reported_by_the_next_call(tmp_path: Path) -> None:
     writer = CheckpointWriter(tmp_path, {})
     (tmp_path / "checkpoints").rmdir()
-    writer.write(Standing(), TENSORS, None)
+    writer.write(RunState(), TENSORS, None)
     with pytest.raises(OutputError, match="Cannot write"):
         writer.close()

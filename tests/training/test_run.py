@@ -33,7 +33,7 @@ def crash_before(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Trainer.step
 
     def stepping(self: Trainer) -> tuple[bool, bool, bool]:
-        if self.standing.step == step:
+        if self.run_state.step == step:
             raise CrashError
         return real(self)
 
@@ -157,7 +157,7 @@ def test_a_stop_during_evaluation_is_evaluated_when_the_run_goes_on(
     real = Trainer.score
 
     def asked_to_stop(self: Trainer, source: object) -> object:
-        self.request.asked = self.standing.evaluations == 2
+        self.request.asked = self.run_state.evaluations == 2
         return real(self, source)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched, pytest.raises(Interrupted):

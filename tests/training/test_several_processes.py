@@ -24,10 +24,8 @@ from modlm.errors import ConfigError
 from modlm.training.config import RunConfig
 from modlm.training.config_file import to_toml
 from modlm.training.distributed import Processes, join, process_timeout
-from modlm.training.live import Live
-from modlm.training.prepare import prepare, texts_of
+from modlm.training.prepare import prepare
 from modlm.training.run import train
-from modlm.training.standing import Rules
 from modlm.training.trainer import Trainer
 from tiny_runs import begun, free_port, tiny_config
 
@@ -81,12 +79,7 @@ def check_same(one: Path, other: Path) -> None:
 
 def trainer_of(config: RunConfig, folder: Path, processes: Processes) -> Trainer:
     """A run before its first step, with a place among processes that are not there."""
-    prepared = prepare(config, Processes(torch.device("cpu")))
-    texts = texts_of(config, prepared)
-    rules = Rules(config, texts.train.words)
-    return Trainer(
-        rules, prepared.net, prepared.block_dropout, texts, folder, None, processes, Live(rules, leads=False)
-    )
+    return Trainer(config, *prepare(config, Processes(torch.device("cpu"))), folder, processes)
 
 
 @pytest.mark.parametrize("context", ["sentence", "document"])
@@ -105,9 +98,9 @@ def test_gradients_of_the_parts_of_a_batch_add_up_to_those_of_the_batch(
     for number in range(3):  # states pass from batch to batch
         nlls = []
         for trainer in trainers:
-            trainer.standing.step = number
+            trainer.run_state.step = number
             trainer.optimiser.clear()
-            nlls.append(trainer.backward(trainer.texts.train.batch(number, trainer.processes.shard))[0])
+            nlls.append(trainer.backward(trainer.train.batch(number, trainer.processes.shard))[0])
         assert sum(nlls[1:]) == pytest.approx(nlls[0], rel=1e-5)
         whole, *parts = [trainer.optimiser.gradients() for trainer in trainers]
         for gradient, *shares in zip(whole, *parts, strict=True):

@@ -20,7 +20,7 @@ from modlm.training.blocks import columns_of, dense_blocks
 from modlm.training.config import ColumnsConfig, RunConfig
 from modlm.training.config_file import read_config
 from modlm.training.rows import fold_ranges, inside, rows
-from modlm.training.shared_texts import read_texts
+from modlm.training.texts import read_texts
 
 ORDER, FOLDS = 3, 4
 

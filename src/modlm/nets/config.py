@@ -95,6 +95,11 @@ class NetConfig:
             raise ConfigError("net.context = document carries a recurrent state, which a feedforward net has not.")
 
     @property
+    def context_words(self) -> int:
+        """How many words before a position are read at all."""
+        return self.words if "word" in self.inputs else 0
+
+    @property
     def word_length(self) -> int:
         """Length of a word vector."""
         return self.word_size or self.hidden

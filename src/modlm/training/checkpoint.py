@@ -26,7 +26,7 @@ from torch import Tensor
 from modlm.errors import ModelFolderError, require
 from modlm.files import output_error
 from modlm.training.distributed import Processes
-from modlm.training.standing import Standing
+from modlm.training.run_state import RunState
 
 FOLDER = "checkpoints"
 LAST = "last.safetensors"
@@ -38,7 +38,7 @@ TYPES = {np.dtype("float32"): "F32", np.dtype("float64"): "F64", np.dtype("int64
 class Checkpoint:
     """What a run can be taken up from."""
 
-    standing: Standing
+    state: RunState
     run: dict[str, Any]
     """The configuration and the fingerprints of texts, as JSON."""
     tensors: dict[str, Tensor]
@@ -63,7 +63,7 @@ class CheckpointWriter:
         self._writing: Future[None] | None = None
         self._copies: dict[str, np.ndarray] = {}
 
-    def write(self, standing: Standing, tensors: Mapping[str, Tensor], best: Mapping[str, Tensor] | None) -> None:
+    def write(self, state: RunState, tensors: Mapping[str, Tensor], best: Mapping[str, Tensor] | None) -> None:
         """Copy everything and write it in the background; `best` only when it is new."""
         self.wait()
         copies = {f"last/{name}": tensor for name, tensor in tensors.items()}
@@ -72,8 +72,8 @@ class CheckpointWriter:
             self._copy(name, tensor)
         arrays = {name: self._copies[f"last/{name}"] for name in tensors}
         best_arrays = {name: self._copies[f"best/{name}"] for name in best or {}}
-        header = {"format": FORMAT, "standing": json.dumps(standing.as_dict()), "run": json.dumps(self.run)}
-        self._writing = self._thread.submit(self._write, header, arrays, best_arrays, standing.best_step)
+        header = {"format": FORMAT, "standing": json.dumps(state.as_dict()), "run": json.dumps(self.run)}
+        self._writing = self._thread.submit(self._write, header, arrays, best_arrays, state.best_step)
 
     def _copy(self, name: str, tensor: Tensor) -> None:
         """Into memory that is kept from one checkpoint to the next."""
@@ -159,11 +159,11 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
         return None
     tensors, header = _read(path)
     try:
-        standing, run = Standing(**json.loads(header["standing"])), json.loads(header["run"])
+        state, run = RunState(**json.loads(header["standing"])), json.loads(header["run"])
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, f"its header is not that of a checkpoint ({error})") from error
-    best = _read(folder / FOLDER / best_name(standing.best_step))[0] if standing.best_step >= 0 else {}
-    return Checkpoint(standing, run, tensors, best)
+    best = _read(folder / FOLDER / best_name(state.best_step))[0] if state.best_step >= 0 else {}
+    return Checkpoint(state, run, tensors, best)
 
 
 def shared_checkpoint(folder: Path, processes: Processes) -> Checkpoint | None:
@@ -181,7 +181,7 @@ def shared_checkpoint(folder: Path, processes: Processes) -> Checkpoint | None:
     for number, part in enumerate(("tensors", "best")):
         own = (found[0].tensors, found[0].best)[number] if found and found[0] is not None else {}
         parts.append({name: processes.spread(_like(own.get(name), *kind)) for name, kind in outline[part].items()})
-    return Checkpoint(Standing(**outline["standing"]), outline["run"], *parts)
+    return Checkpoint(RunState(**outline["standing"]), outline["run"], *parts)
 
 
 def _outline(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _outline(checkpoint: Checkpoint) -> dict[str, Any]:
         part: {name: [str(tensor.dtype).removeprefix("torch."), list(tensor.shape)] for name, tensor in values.items()}
         for part, values in parts.items()
     }
-    return {"standing": checkpoint.standing.as_dict(), "run": checkpoint.run, **kinds}
+    return {"standing": checkpoint.state.as_dict(), "run": checkpoint.run, **kinds}
 
 
 def _like(own: Tensor | None, dtype: str, shape: list[int]) -> Tensor:

@@ -152,7 +152,7 @@ class Processes:
 
     # ---- the end ----------------------------------------------------------------------------------------------------
 
-    def part(self) -> None:
+    def leave_in_order(self) -> None:
         """The last word of a run that went well: the first process, which may hold the board, goes last."""
         if self.board is None:
             return

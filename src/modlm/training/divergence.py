@@ -21,12 +21,12 @@ class DivergedError(ModlmError):
 
 def diverged(trainer: Trainer, number: int, nll: float) -> DivergedError:
     """The error for a batch after whose loss or gradient the run cannot go on."""
-    standing, texts = trainer.standing, trainer.texts
-    sentences = texts.train.sentences_of(number)
-    quoted = [f"    {int(at) + 1}: {_cut(texts.sentence(int(at)))}" for at in sentences[:SHOWN]]
+    state = trainer.run_state
+    sentences = trainer.train.sentences_of(number)
+    quoted = [f"    {int(at) + 1}: {_cut(trainer.texts.sentence(int(at)))}" for at in sentences[:SHOWN]]
     what = f"the loss is {nll:.4g}, summed over the words," if not nll < LARGEST_NLL else "the gradient is not finite"
     return DivergedError(
-        f"Training stopped at step {standing.step + 1} (epoch {trainer.rules.epochs(standing):.2f}): {what} for batch "
+        f"Training stopped at step {state.step + 1} (epoch {trainer.rules.epochs(state):.2f}): {what} for batch "
         f"{number}, with {len(sentences)} sentences of the training text:\n"
         + "\n".join(quoted)
         + ("\n    ..." if len(sentences) > SHOWN else "")
@@ -35,10 +35,10 @@ def diverged(trainer: Trainer, number: int, nll: float) -> DivergedError:
 
 
 def _advice(trainer: Trainer, nll: float) -> str:
-    config = trainer.rules.config
+    config = trainer.config
     if nll == math.inf and config.kind == "interpolated" and "uniform" not in config.extra:
         return 'A word has probability 0 in every column: add a constant column with extra = ["uniform", "unknown"].'
-    rate = trainer.rules.learning_rate(trainer.standing)
+    rate = trainer.rules.learning_rate(trainer.run_state)
     clip = (
         f"a smaller optimiser.clip (now {config.optimiser.clip:g})" if config.optimiser.clip else "optimiser.clip = 5"
     )

@@ -252,7 +252,7 @@ def _without_net(mixer: object) -> bool:
 def _fitted(config: RunConfig, kind: str, out: str | os.PathLike[str] | None) -> LanguageModel:
     """The mixture whose weights suit the validation text."""
     from modlm.training.blocks import all_blocks, dense_blocks
-    from modlm.training.shared_texts import read_texts
+    from modlm.training.texts import read_texts
 
     texts = read_texts(config)
     vocabulary = texts["train"].vocabulary

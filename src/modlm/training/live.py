@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from modlm.errors import require
 from modlm.progress import short, watched
 from modlm.training.journal import Line, perplexity
-from modlm.training.standing import Rules, Standing
+from modlm.training.run_state import Rules, RunState
 
 EVERY = 0.5  # seconds between changes of the live line
 SMOOTH = 0.9  # share of the old rate in the one shown
@@ -37,40 +37,40 @@ class Live:
         self._rate = 0.0
         self._width = 0
 
-    def stepped(self, standing: Standing) -> None:
+    def stepped(self, state: RunState) -> None:
         """After every step; costs a look at the clock."""
         if not self.shown:
             return
         now = self.clock()
         if self._last is None:
-            self._last = (now, standing.words)
+            self._last = (now, state.words)
         then, words = self._last
         if now - then < EVERY:
             return
-        rate = (standing.words - words) / (now - then)
+        rate = (state.words - words) / (now - then)
         self._rate = rate if self._rate == 0 else SMOOTH * self._rate + (1 - SMOOTH) * rate
-        self._last = (now, standing.words)
-        self._overwrite(self.line(standing))
+        self._last = (now, state.words)
+        self._overwrite(self.line(state))
 
-    def line(self, standing: Standing) -> str:
+    def line(self, state: RunState) -> str:
         """Epoch and words, words/s, perplexities, dense mass and the time to the end of the last epoch."""
-        count = max(1, standing.train_words)
+        count = max(1, state.train_words)
         parts = [
-            f"epoch {self.rules.epochs(standing):.2f}/{self.rules.config.schedule.epochs:g}",
-            f"{short(standing.words)} words",
+            f"epoch {self.rules.epochs(state):.2f}/{self.rules.config.schedule.epochs:g}",
+            f"{short(state.words)} words",
             f"{short(self._rate)}/s",
-            f"train {perplexity(standing.train_nll / count):.1f}",
+            f"train {perplexity(state.train_nll / count):.1f}",
             f"valid {self.valid or '-'}",
-            f"dense {standing.train_mass / count:.2f}",
-            f"ETA {span(self._remaining(standing))}",
+            f"dense {state.train_mass / count:.2f}",
+            f"ETA {span(self._remaining(state))}",
         ]
         return "  ".join(parts)
 
-    def _remaining(self, standing: Standing) -> float:
+    def _remaining(self, state: RunState) -> float:
         """Seconds to the end of the last epoch, or to the time limit; evaluations are not counted."""
-        left = (self.rules.total_words - standing.words) / max(1.0, self._rate)
+        left = (self.rules.total_words - state.words) / max(1.0, self._rate)
         limit = 60 * self.rules.config.schedule.minutes
-        return min(left, max(0.0, limit - standing.seconds)) if limit else left
+        return min(left, max(0.0, limit - state.seconds)) if limit else left
 
     def evaluated(self, line: Line) -> None:
         """After an evaluation: its line stays on the screen."""

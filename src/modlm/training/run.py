@@ -15,12 +15,13 @@ from modlm.errors import ModlmError
 from modlm.model.folder import save
 from modlm.model.mixture import Mixture
 from modlm.nets.net_mixer import NetMixer
-from modlm.training.checkpoint import Checkpoint, CheckpointWriter, shared_checkpoint
+from modlm.training.blocks import all_blocks
+from modlm.training.checkpoint import CheckpointWriter, shared_checkpoint
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes, join
 from modlm.training.journal import JOURNAL, TIMINGS, Journal, Line
-from modlm.training.live import Live, TensorBoard, check_tensorboard
-from modlm.training.prepare import Prepared, evaluation_batches, prepare, texts_of
+from modlm.training.live import TensorBoard, check_tensorboard
+from modlm.training.prepare import prepare
 from modlm.training.run_folder import (
     MODEL,
     Result,
@@ -31,7 +32,7 @@ from modlm.training.run_folder import (
     open_run_folder,
     run_record,
 )
-from modlm.training.standing import Rules
+from modlm.training.texts import evaluation_batches
 from modlm.training.thread_choice import ThreadChoice
 from modlm.training.trainer import Trainer
 
@@ -74,75 +75,60 @@ def _train(
         if checkpoint is not None:
             check_settings(checkpoint.run, run_record(config), folder)
         check_run_folder(folder, resume=resume)
-    prepared = prepare(config, processes)
+    texts, net = prepare(config, processes)
     # Only now that nothing is wrong with the texts, so that a mistake leaves no folder behind.
     with open_run_folder(folder, config, resume=resume) if processes.leads else nullcontext():
-        trainer = _trainer(config, folder, processes, prepared, checkpoint)
+        trainer = Trainer(config, texts, net, folder, processes, threads=ThreadChoice.left_open(processes))
         trainer.watch = watch or trainer.watch
-        if tensorboard and processes.leads:
-            trainer.tensorboard = TensorBoard(folder / "tensorboard")
+        if processes.leads:
+            record = run_record(config, texts.fingerprints())
+            if checkpoint is not None:
+                check_same_run(checkpoint.run, record, folder)
+            trainer.checkpoints = CheckpointWriter(folder, record)
+            trainer.tensorboard = TensorBoard(folder / "tensorboard") if tensorboard else None
+        if checkpoint is not None:
+            trainer.take_up(checkpoint)
         reason = trainer.run()
         if trainer.tensorboard is not None:
             trainer.tensorboard.close()
-        result = _result(trainer, prepared, reason)
+        result = _result(trainer, reason)
         if processes.leads:
-            prints, blocks = prepared.fingerprints(), prepared.blocks(config)
-            mixer = NetMixer(prepared.net.cpu(), trained_on=prints["train"])
-            model = Mixture(prepared.vocabulary, blocks, mixer)
+            prints, blocks = texts.fingerprints(), all_blocks(config, texts.vocabulary, texts.blocks())
+            model = Mixture(texts.vocabulary, blocks, NetMixer(net.cpu(), trained_on=prints["train"]))
             save(model, folder / MODEL, card=card(result, config, prints), overwrite=True)
             result.write()
-        processes.part()
+        processes.leave_in_order()
         return result
 
 
-def _trainer(
-    config: RunConfig, folder: Path, processes: Processes, prepared: Prepared, checkpoint: Checkpoint | None
-) -> Trainer:
-    writer = None
-    if processes.leads:
-        record = run_record(config, prepared.fingerprints())
-        if checkpoint is not None:
-            check_same_run(checkpoint.run, record, folder)
-        writer = CheckpointWriter(folder, record)
-    texts = texts_of(config, prepared)
-    rules = Rules(config, texts.train.words)
-    live = Live(rules, leads=processes.leads)
-    trainer = Trainer(rules, prepared.net, prepared.block_dropout, texts, folder, writer, processes, live)
-    trainer.threads = ThreadChoice.left_open(processes)
-    if checkpoint is not None:
-        trainer.take_up(checkpoint)
-    return trainer
-
-
-def _result(trainer: Trainer, prepared: Prepared, reason: str) -> Result:
+def _result(trainer: Trainer, reason: str) -> Result:
     """What the run came to; the first process reads the journal and tells the others."""
-    config = trainer.rules.config
+    config = trainer.config
     exact: dict[str, float] = {}
     if config.net.context == "document" and trainer.best:  # as the model itself scores a text: in one stream
-        for name in ("valid", "test"):
-            if name in prepared.rows:
-                exact[name] = trainer.score(evaluation_batches(config, prepared.rows[name], streams=1)).perplexity
+        for name, source in trainer.evaluated.items():
+            exact[name] = trainer.score(evaluation_batches(config, source.rows, streams=1)).perplexity
 
     def say() -> str:
-        return _found(trainer, prepared, reason, exact).to_json()
+        return _found(trainer, reason, exact).to_json()
 
     return Result.from_json(trainer.processes.told("result", say))
 
 
-def _found(trainer: Trainer, prepared: Prepared, reason: str, exact: dict[str, float]) -> Result:
-    standing, config = trainer.standing, trainer.rules.config
+def _found(trainer: Trainer, reason: str, exact: dict[str, float]) -> Result:
+    state = trainer.run_state
     best = _best_line(trainer)
-    perplexities = {name: _perplexity(best, name) for name in ("valid", "test") if name in prepared.rows} | exact
+    perplexities = {name: _perplexity(best, name) for name in trainer.evaluated} | exact
     return Result(
         folder=trainer.folder,
-        kind=config.kind,
+        kind=trainer.config.kind,
         stopped=reason,
-        words=standing.words,
-        epochs=trainer.rules.epochs(standing),
-        evaluations=standing.evaluations,
-        seconds=standing.seconds,
+        words=state.words,
+        epochs=trainer.rules.epochs(state),
+        evaluations=state.evaluations,
+        seconds=state.seconds,
         words_per_second=_words_per_second(trainer.folder),
-        parameters=sum(parameter.numel() for parameter in prepared.net.parameters()),
+        parameters=sum(parameter.numel() for parameter in trainer.net.parameters()),
         device=str(trainer.processes.device),
         processes=trainer.processes.world,
         best=best,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -27,48 +27,44 @@ from modlm.nets.features import of_this_version
 from modlm.nets.mixer_net import MixerNet
 from modlm.training.average import Average
 from modlm.training.checkpoint import Checkpoint, CheckpointWriter
+from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes
 from modlm.training.divergence import LARGEST_NLL, diverged
 from modlm.training.evaluate import Score, evaluate
 from modlm.training.journal import JOURNAL, TIMINGS, Journal, Line
 from modlm.training.live import Live, TensorBoard
 from modlm.training.optimiser import Optimiser
+from modlm.training.row_cache import TRAIN
+from modlm.training.run_state import Rules, RunState
 from modlm.training.signals import Interrupted, StoppedEvaluation, StopRequest, listening
-from modlm.training.standing import Rules, Standing
+from modlm.training.texts import RunTexts, evaluation_batches, train_batches
 from modlm.training.thread_choice import ThreadChoice
-
-
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """Batches of the texts of a run."""
-
-    train: BatchSource
-    valid: BatchSource
-    test: BatchSource | None = None
-    sentence: Callable[[int], str] = str
-    """A training sentence as text, for messages."""
 
 
 @dataclass(slots=True)
 class Trainer:
     """A net on its way. `run` trains it to the end; afterwards it has the parameters of the best evaluation."""
 
-    rules: Rules
+    config: RunConfig
+    texts: RunTexts
     net: MixerNet
-    block_dropout: BlockDropout
-    texts: Texts
     folder: Path
-    checkpoints: CheckpointWriter | None
-    """None in all processes but the first."""
     processes: Processes
-    live: Live
+    checkpoints: CheckpointWriter | None = None
+    """None in all processes but the first."""
     tensorboard: TensorBoard | None = None
     watch: Callable[[Line], None] = lambda line: None
     """Told of every evaluation; what it raises ends the run."""
     threads: ThreadChoice | None = None
     """None: as many as torch has."""
     clock: Callable[[], float] = time.monotonic
-    standing: Standing = field(default_factory=Standing)
+    run_state: RunState = field(default_factory=RunState)
+    train: BatchSource = field(init=False)
+    evaluated: dict[str, BatchSource] = field(init=False)
+    """valid, and test if there is one."""
+    rules: Rules = field(init=False)
+    live: Live = field(init=False)
+    block_dropout: BlockDropout = field(init=False)
     optimiser: Optimiser = field(init=False)
     average: Average = field(init=False)
     best: dict[str, Tensor] = field(default_factory=dict)
@@ -79,24 +75,30 @@ class Trainer:
     _generator: torch.Generator = field(default_factory=torch.Generator)
     _order: tuple[int, Ints] = (-1, np.zeros(0, np.int64))
     _since: float = 0.0
-    """The clock when `standing.seconds` was last brought up to date."""
+    """The clock when `run_state.seconds` was last brought up to date."""
     _saved: float = 0.0
     """The clock at the last checkpoint."""
     _timed: tuple[float, int] = (0.0, 0)
     """Seconds and words at the end of the last evaluation."""
 
     def __post_init__(self) -> None:
-        lazy = [] if self.net.config.tied or not self.net.inputs.takes_words else [self.net.inputs.word_vectors]
-        self.optimiser = Optimiser(self.rules.config.optimiser, self.net.parameters(), lazy=lazy)
-        self.average = Average(self.rules.config.optimiser.average, self.net.parameters())
+        config, net, rows = self.config, self.net, self.texts.rows
+        self.train = train_batches(config, rows[TRAIN])
+        self.evaluated = {name: evaluation_batches(config, own) for name, own in rows.items() if name != TRAIN}
+        self.rules = Rules(config, self.train.words)
+        self.live = Live(self.rules, leads=self.processes.leads)
+        self.block_dropout = BlockDropout(config.block_dropout, rows[TRAIN].spans, delta=net.delta)
+        lazy = [] if net.config.tied or not net.inputs.takes_words else [net.inputs.word_vectors]
+        self.optimiser = Optimiser(config.optimiser, net.parameters(), lazy=lazy)
+        self.average = Average(config.optimiser.average, net.parameters())
 
     # ---- taking up and saving ---------------------------------------------------------------------------------------
 
     def take_up(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint."""
-        self.standing = checkpoint.standing
+        self.run_state = checkpoint.state
         if self.threads is not None:
-            self.threads.keep(self.standing.threads)
+            self.threads.keep(self.run_state.threads)
         self.net.load_state_dict(of_this_version(checkpoint.part("net")))
         self.optimiser.load(checkpoint.part("optimiser"))
         self.average.load(checkpoint.part("average"))
@@ -110,10 +112,10 @@ class Trainer:
         tensors = {f"net.{name}": value for name, value in self.net.state_dict().items()}
         tensors |= {f"optimiser.{name}": value for name, value in self.optimiser.tensors().items()}
         tensors |= {f"average.{name}": value for name, value in self.average.tensors().items()}
-        if isinstance(self.texts.train, Streams) and self.standing.index > 0:
-            tensors["state"] = self._whole_state(len(self.texts.train.first_B))
+        if isinstance(self.train, Streams) and self.run_state.index > 0:
+            tensors["state"] = self._whole_state(len(self.train.first_B))
         if self.checkpoints is not None:
-            self.checkpoints.write(self.standing, tensors, self.best if self._best_is_new else None)
+            self.checkpoints.write(self.run_state, tensors, self.best if self._best_is_new else None)
         self._best_is_new = False
         self._saved = self.clock()
 
@@ -130,11 +132,11 @@ class Trainer:
 
     def run(self) -> str:
         """Train to the end; why it ended: epochs, patience or minutes. Interrupted when asked to stop."""
-        for name, length in ((JOURNAL, self.standing.journal), (TIMINGS, self.standing.timings)):
+        for name, length in ((JOURNAL, self.run_state.journal), (TIMINGS, self.run_state.timings)):
             if self.processes.leads:
                 Journal(self.folder / name).cut(length)
         self._since = self._saved = self.clock()
-        self._timed = (self.standing.seconds, self.standing.words)
+        self._timed = (self.run_state.seconds, self.run_state.words)
         try:
             with listening() as self.request:
                 reason = self._loop()
@@ -147,19 +149,19 @@ class Trainer:
         return reason
 
     def _loop(self) -> str:
-        time_over = 0 < 60 * self.rules.config.schedule.minutes <= self.standing.seconds
+        time_over = 0 < 60 * self.config.schedule.minutes <= self.run_state.seconds
         while True:
-            if self.rules.evaluation_due(self.standing) or (
-                time_over and self.standing.words > self.standing.evaluated
+            if self.rules.evaluation_due(self.run_state) or (
+                time_over and self.run_state.words > self.run_state.evaluated
             ):
                 self._evaluate()
                 self.save()
-            reason = self.rules.finished(self.standing) or ("minutes" if time_over else "")
+            reason = self.rules.finished(self.run_state) or ("minutes" if time_over else "")
             if reason:
                 return reason
             self._choose_threads()
             stop, save, time_over = self.step()
-            self.live.stepped(self.standing)
+            self.live.stepped(self.run_state)
             if stop:
                 self._interrupted()
             if save:
@@ -167,29 +169,29 @@ class Trainer:
 
     def _interrupted(self) -> NoReturn:
         self.save()
-        self.live.note(f"stopped after {self.standing.words:,} words; a checkpoint is saved")
+        self.live.note(f"stopped after {self.run_state.words:,} words; a checkpoint is saved")
         raise Interrupted
 
     def _choose_threads(self) -> None:
         if self.threads is not None:
             change = self.threads.choose(self._rehearse)
-            self.standing.threads = self.threads.now
+            self.run_state.threads = self.threads.now
             if change:
                 self.live.note(change)
 
     def _tick(self) -> float:
         """Seconds spent so far."""
         now = self.clock()
-        self.standing.seconds += now - self._since
+        self.run_state.seconds += now - self._since
         self._since = now
-        return self.standing.seconds
+        return self.run_state.seconds
 
     # ---- one step ---------------------------------------------------------------------------------------------------
 
     def step(self) -> tuple[bool, bool, bool]:
         """One update. Whether to stop, to save a checkpoint, and whether the time is over, as all processes see it."""
         number = self._next_batch()
-        batch = self.texts.train.batch(number, self.processes.shard).to(self.processes.device)
+        batch = self.train.batch(number, self.processes.shard).to(self.processes.device)
         self.optimiser.clear()
         nll, mass = self.backward(batch)
         numbers = torch.tensor([nll, mass, *self._wishes()], dtype=torch.float64)
@@ -200,13 +202,13 @@ class Trainer:
             if not self.processes.leads:
                 raise LostProcessError("The first process says what happened.", told=True)
             raise diverged(self, number, nll)
-        self.optimiser.step(learning_rate=self.rules.learning_rate(self.standing), norm=norm)
-        self.standing.train_nll += nll
-        self.standing.train_mass += mass
-        self.standing.train_words += batch.words
-        self.standing.moved(batch.words, len(self.texts.train))
-        self.average.take_in(self.standing.step, batch.words)
-        if self.standing.index == 0:
+        self.optimiser.step(learning_rate=self.rules.learning_rate(self.run_state), norm=norm)
+        self.run_state.train_nll += nll
+        self.run_state.train_mass += mass
+        self.run_state.train_words += batch.words
+        self.run_state.moved(batch.words, len(self.train))
+        self.average.take_in(self.run_state.step, batch.words)
+        if self.run_state.index == 0:
             self.state_SBH = None
         stop, save, time_over = (wish > 0 for wish in wishes)
         return stop, save, time_over
@@ -214,22 +216,22 @@ class Trainer:
     def _rehearse(self, ahead: int) -> None:
         """The gradients of a batch to come, for the time they take; afterwards everything is as it was."""
         state_SBH, self.state_SBH = self.state_SBH, None
-        self.backward(self.texts.train.batch(self._next_batch(ahead), self.processes.shard).to(self.processes.device))
+        self.backward(self.train.batch(self._next_batch(ahead), self.processes.shard).to(self.processes.device))
         self.state_SBH = state_SBH
         self.optimiser.clear()
 
     def _next_batch(self, ahead: int = 0) -> int:
         epoch, order = self._order
-        if epoch != self.standing.epoch:
-            order = self.texts.train.order(self.standing.epoch, self.rules.config.seed)
-            self._order = (self.standing.epoch, order)
-        return int(order[(self.standing.index + ahead) % len(order)])
+        if epoch != self.run_state.epoch:
+            order = self.train.order(self.run_state.epoch, self.config.seed)
+            self._order = (self.run_state.epoch, order)
+        return int(order[(self.run_state.index + ahead) % len(order)])
 
     def _wishes(self) -> tuple[float, float, float]:
         """Stop; save; time over. Clocks differ, so only the first process looks at its own."""
         if not self.processes.leads:
             return float(self.request.asked), 0.0, 0.0
-        schedule = self.rules.config.schedule
+        schedule = self.config.schedule
         save = self.clock() - self._saved >= schedule.checkpoint_seconds
         over = 0 < 60 * schedule.minutes <= self._tick()
         return float(self.request.asked), float(save), float(over)
@@ -239,7 +241,7 @@ class Trainer:
         if batch.real_TB.shape[1] == 0:
             return 0.0, 0.0
         hidden_PH, off_PD = self.forward(batch)
-        products: torch.dtype = getattr(torch, self.rules.config.products)
+        products: torch.dtype = getattr(torch, self.config.products)
         nll_P, mass_P = self.net.nll(hidden_PH, batch.log_probs_PD, batch.words_P, off_PD, products=products)
         nll = nll_P.sum()
         nll.backward()  # type: ignore[no-untyped-call]
@@ -248,14 +250,14 @@ class Trainer:
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Hidden vectors of the predicted positions, and the columns that block dropout switched off there."""
-        self._generator.manual_seed(step_seed(self.rules.config.seed, self.standing.step))
+        self._generator.manual_seed(step_seed(self.config.seed, self.run_state.step))
         steps, sentences = batch.whole
         shard = self.processes.shard
         dropout = Dropout.of(self.net.config, self._generator, sentences, shard)
         hidden_TBH, state_SBH = self.net.hidden(batch.contexts_TBW, batch.features_TBF, self.state_SBH, dropout=dropout)
-        if self.texts.train.carries:
+        if self.train.carries:
             self.state_SBH = state_SBH.detach()
-        rate = self.rules.block_dropout_rate(self.standing)
+        rate = self.rules.block_dropout_rate(self.run_state)
         off_TBD = self.block_dropout.off(steps, sentences, rate=rate, generator=self._generator, shard=shard)
         off_PD = None if off_TBD is None else batch.predicted(off_TBD.to(self.processes.device))
         return batch.predicted(hidden_TBH), off_PD
@@ -266,22 +268,21 @@ class Trainer:
         started = self._tick()
         try:
             with self.average.in_place():
-                valid = self.score(self.texts.valid)
-                test = None if self.texts.test is None else self.score(self.texts.test)
+                scores = {name: self.score(source) for name, source in self.evaluated.items()}
         except StoppedEvaluation:
             self._interrupted()  # a run that is taken up evaluates first
-        line = self._journal_line(valid, test)
-        line["best"] = self.standing.judged(valid.mean_nll, self.rules.config.optimiser)
+        line = self._journal_line(scores)
+        line["best"] = self.run_state.judged(scores["valid"].mean_nll, self.config.optimiser)
         if line["best"]:
             with self.average.in_place():
                 self.best = {name: value.detach().clone() for name, value in self.net.state_dict().items()}
             self._best_is_new = True
         ended = self._tick()
         if self.processes.leads:
-            self.standing.journal = Journal(self.folder / JOURNAL).add(line)
-            timing = self._timing_line(started, ended, valid, test)
-            self.standing.timings = Journal(self.folder / TIMINGS).add(timing)
-        self._timed = (ended, self.standing.words)
+            self.run_state.journal = Journal(self.folder / JOURNAL).add(line)
+            timing = self._timing_line(started, ended, sum(score.words for score in scores.values()))
+            self.run_state.timings = Journal(self.folder / TIMINGS).add(timing)
+        self._timed = (ended, self.run_state.words)
         if self.tensorboard is not None:
             self.tensorboard.add(line)
         self.live.evaluated(line)
@@ -291,30 +292,26 @@ class Trainer:
         """How well the net as it is predicts a text."""
         return evaluate(self.net, source, self.processes, stopped=lambda: self.request.asked)
 
-    def _journal_line(self, valid: Score, test: Score | None) -> Line:
-        standing = self.standing
-        train = Score(
-            standing.train_nll / standing.train_words, standing.train_mass / standing.train_words, standing.train_words
-        )
+    def _journal_line(self, scores: Mapping[str, Score]) -> Line:
+        state = self.run_state
+        words = state.train_words
         line: Line = {
-            "words": standing.words,
-            "epoch": self.rules.epochs(standing),
-            "step": standing.step,
-            "learning_rate": self.rules.learning_rate(standing),
-            "block_dropout_rate": self.rules.block_dropout_rate(standing),
+            "words": state.words,
+            "epoch": self.rules.epochs(state),
+            "step": state.step,
+            "learning_rate": self.rules.learning_rate(state),
+            "block_dropout_rate": self.rules.block_dropout_rate(state),
         }
-        for text, score in (("train", train), ("valid", valid), ("test", test)):
-            if score is not None:
-                line |= score.named(text)
+        for text, score in {TRAIN: Score(state.train_nll / words, state.train_mass / words, words), **scores}.items():
+            line |= score.named(text)
         return line
 
-    def _timing_line(self, started: float, ended: float, valid: Score, test: Score | None) -> Line:
+    def _timing_line(self, started: float, ended: float, evaluated: int) -> Line:
         since, words = self._timed
-        evaluated = valid.words + (0 if test is None else test.words)
         return {
-            "words": self.standing.words,
+            "words": self.run_state.words,
             "seconds": ended,
-            "train_words_per_second": (self.standing.words - words) / max(1e-9, started - since),
+            "train_words_per_second": (self.run_state.words - words) / max(1e-9, started - since),
             "evaluation_words_per_second": evaluated / max(1e-9, ended - started),
             "threads": torch.get_num_threads(),
         }

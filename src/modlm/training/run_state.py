@@ -1,6 +1,6 @@
 """Where a run stands: everything about it that is no tensor, and the rules that follow from it alone.
 
-A checkpoint holds a `Standing` as JSON. When to evaluate, when to stop and how fast to learn depend on nothing else
+A checkpoint holds a `RunState` as JSON. When to evaluate, when to stop and how fast to learn depend on nothing else
 (the clock decides only about `minutes`), so a resumed run decides as the uninterrupted one would have.
 """
 
@@ -14,7 +14,7 @@ from modlm.training.config import OptimiserConfig, RunConfig
 
 
 @dataclass(slots=True)
-class Standing:
+class RunState:
     """How far a run has come."""
 
     step: int = 0
@@ -88,35 +88,35 @@ class Rules:
         """Words between evaluations: as set, or half an epoch."""
         return self.config.schedule.evaluate_every or self.epoch_words / 2
 
-    def epochs(self, standing: Standing) -> float:
+    def epochs(self, state: RunState) -> float:
         """Passes over the text, with their fraction."""
-        return standing.words / self.epoch_words
+        return state.words / self.epoch_words
 
-    def evaluation_due(self, standing: Standing) -> bool:
+    def evaluation_due(self, state: RunState) -> bool:
         """At every multiple of `evaluate_every`, and at the end."""
-        if standing.words == standing.evaluated:
+        if state.words == state.evaluated:
             return False
-        passed = standing.words // self.evaluate_every > standing.evaluated // self.evaluate_every
-        return passed or standing.words >= self.total_words
+        passed = state.words // self.evaluate_every > state.evaluated // self.evaluate_every
+        return passed or state.words >= self.total_words
 
-    def finished(self, standing: Standing) -> str:
+    def finished(self, state: RunState) -> str:
         """What ends the run now: epochs, patience, or nothing."""
-        if standing.words >= self.total_words:
+        if state.words >= self.total_words:
             return "epochs"
         schedule = self.config.schedule
-        tired = 0 < schedule.patience <= standing.worse and self.epochs(standing) >= schedule.least_epochs
+        tired = 0 < schedule.patience <= state.worse and self.epochs(state) >= schedule.least_epochs
         return "patience" if tired else ""
 
-    def learning_rate(self, standing: Standing) -> float:
+    def learning_rate(self, state: RunState) -> float:
         """The rate of the next update."""
         optimiser = self.config.optimiser
-        rate = optimiser.learning_rate * standing.factor
+        rate = optimiser.learning_rate * state.factor
         if optimiser.schedule == "cosine":
-            rate *= 0.5 * (1 + math.cos(math.pi * min(1.0, standing.words / self.total_words)))
-        if standing.words < optimiser.warmup:
-            rate *= (standing.words + 1) / (optimiser.warmup + 1)
+            rate *= 0.5 * (1 + math.cos(math.pi * min(1.0, state.words / self.total_words)))
+        if state.words < optimiser.warmup:
+            rate *= (state.words + 1) / (optimiser.warmup + 1)
         return rate
 
-    def block_dropout_rate(self, standing: Standing) -> float:
+    def block_dropout_rate(self, state: RunState) -> float:
         """The rate in this epoch."""
-        return self.config.block_dropout.rate * self.config.block_dropout.decay**standing.epoch
+        return self.config.block_dropout.rate * self.config.block_dropout.decay**state.epoch

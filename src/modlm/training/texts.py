@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from modlm.arrays import Floats, Ints
+from modlm.arrays import Ints
 from modlm.blocks.log_rows import LogRows
 from modlm.errors import InputError
-from modlm.nets.batches import BatchSource
+from modlm.nets.batches import BatchSource, Sentences, Streams
 from modlm.text.corpus import Corpus
 from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import Vocabulary
@@ -29,27 +28,43 @@ from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes
 from modlm.training.row_cache import TRAIN, cached_rows
 
-Cut = Callable[[RunConfig, LogRows], BatchSource]
-"""How a run cuts its training text into batches."""
+STEPS = 256  # context = document: predictions of each stream in a batch of an evaluation
 
 
 @dataclass(frozen=True, slots=True)
-class SharedTexts:
+class RunTexts:
     """What a process has of the texts of its run."""
 
     vocab_size: int
     rows: dict[str, LogRows]
     """By name: train, valid, and test if there is one."""
     corpora: dict[str, Corpus]
-    """The texts themselves; empty in processes that found the rows made."""
+    """The texts themselves; empty in processes that found the rows made. The first process has them."""
     blocks: Callable[[], Mapping[str, RunBlock]]
     """The dense blocks; counted when first asked for, which rows from the cache never do."""
 
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """That of the texts, in a process that has read them."""
+        return self.corpora[TRAIN].vocabulary
 
-def shared_texts(config: RunConfig, processes: Processes, cut: Cut) -> SharedTexts:
-    """The texts, rows and columns of a run; all processes call this together."""
+    def fingerprints(self) -> dict[str, str]:
+        """What the texts and the vocabulary are, so that a run is not taken up with others."""
+        prints = self.vocabulary.fingerprints()
+        return prints | {name: corpus.fingerprint for name, corpus in self.corpora.items()}
+
+    def sentence(self, number: int) -> str:
+        """A training sentence as text, for messages."""
+        if not self.corpora:
+            return ""
+        train = self.corpora[TRAIN]
+        return " ".join(train.vocabulary.decode(train.ids[train.starts[number] + 1 : train.starts[number + 1] - 1]))
+
+
+def shared_texts(config: RunConfig, processes: Processes) -> RunTexts:
+    """The texts, rows and blocks of a run; all processes call this together."""
     with processes.waiting_after("texts"):
-        made, found = _made_or_found(config, processes, cut)
+        made, found = _made_or_found(config, processes)
     starts = None
     if processes.machines:
         starts = processes.spread_numbers(made.corpora[TRAIN].starts if made and processes.leads else None)
@@ -57,38 +72,38 @@ def shared_texts(config: RunConfig, processes: Processes, cut: Cut) -> SharedTex
         return made
     rows = {name: LogRows.open(folder) for name, folder in found["folders"].items()}
     if starts is not None:
-        rows[TRAIN] = replace(rows[TRAIN], text_starts=starts, kept=kept_here(config, processes, cut, starts))
-    return SharedTexts(found["vocab_size"], rows, {}, _no_blocks)
+        rows[TRAIN] = replace(rows[TRAIN], text_starts=starts, kept=kept_here(config, processes, starts))
+    return RunTexts(found["vocab_size"], rows, {}, _no_blocks)
 
 
-def _made_or_found(config: RunConfig, processes: Processes, cut: Cut) -> tuple[SharedTexts | None, dict[str, Any]]:
+def _made_or_found(config: RunConfig, processes: Processes) -> tuple[RunTexts | None, dict[str, Any]]:
     """What this process made of the texts, or where the first process of its machine has put it."""
     if config.kind == "neural" and not config.extra:  # rows of words alone: every process reads them for itself
-        return _read_and_made(config, processes, cut), {}
-    made: list[SharedTexts] = []
+        return _read_and_made(config, processes), {}
+    made: list[RunTexts] = []
 
     def say() -> str:
-        made.append(_read_and_made(config, processes, cut))
+        made.append(_read_and_made(config, processes))
         return _whereabouts(made[0])
 
     teller = processes.machine.start
     found = json.loads(processes.told(f"rows/{teller}", say, teller=teller))
     if not made and not found["folders"]:  # rows are in the memory of the process that made them
-        made.append(_read_and_made(config, processes, cut))
+        made.append(_read_and_made(config, processes))
     return (made[0] if made else None), found
 
 
-def _read_and_made(config: RunConfig, processes: Processes, cut: Cut) -> SharedTexts:
+def _read_and_made(config: RunConfig, processes: Processes) -> RunTexts:
     corpora = read_texts(config)
     train = corpora[TRAIN]
     blocks = cache(partial(dense_blocks, config, train))
     others = {name: corpus for name, corpus in corpora.items() if name != TRAIN}
-    kept = kept_here(config, processes, cut, train.starts) if processes.machines else None
+    kept = kept_here(config, processes, train.starts) if processes.machines else None
     rows = cached_rows(config, train, others, blocks=blocks, kept=kept)
-    return SharedTexts(len(train.vocabulary), rows, corpora, blocks)
+    return RunTexts(len(train.vocabulary), rows, corpora, blocks)
 
 
-def _whereabouts(texts: SharedTexts) -> str:
+def _whereabouts(texts: RunTexts) -> str:
     """Where the others of this machine find the rows; nowhere when they are not in the cache."""
     folders = {name: str(rows.folder) for name, rows in texts.rows.items() if rows.folder is not None}
     whole = len(folders) == len(texts.rows)
@@ -99,25 +114,12 @@ def _no_blocks() -> Mapping[str, RunBlock]:
     raise AssertionError("only the process that read the texts can count them")
 
 
-def kept_here(config: RunConfig, processes: Processes, cut: Cut, starts: Ints) -> Ints:
+def kept_here(config: RunConfig, processes: Processes, starts: Ints) -> Ints:
     """The training sentences that processes of this machine train on, rising."""
     nothing = np.zeros((0, 0), np.float32)
-    plan = cut(config, LogRows(np.zeros(0, np.uint32), starts, nothing, nothing, {}))
+    plan = train_batches(config, LogRows(np.zeros(0, np.uint32), starts, nothing, nothing, {}))
     owners = plan.owners(processes.world)
     return np.flatnonzero((owners >= processes.machine.start) & (owners < processes.machine.stop))
-
-
-def sums_over_machines(processes: Processes) -> Callable[[Floats], Floats] | None:
-    """Adds up what the first process of each machine gives, in all processes; none for a process alone."""
-    if processes.world == 1:
-        return None
-
-    def add_up(sums: Floats) -> Floats:
-        totals = torch.from_numpy(sums if processes.leads_machine else np.zeros_like(sums))
-        processes.add_up_exactly(totals)
-        return totals.numpy()
-
-    return add_up
 
 
 def read_texts(config: RunConfig) -> dict[str, Corpus]:
@@ -142,3 +144,23 @@ def read_texts(config: RunConfig) -> dict[str, Corpus]:
             path = ", ".join(config.text) if name == TRAIN else getattr(config, name)
             raise InputError("there is no sentence in the text. Give a text with one sentence a line.", path=path)
     return corpora
+
+
+# ---- batches ---------------------------------------------------------------------------------------------------------
+
+
+def train_batches(config: RunConfig, rows: LogRows) -> BatchSource:
+    """Sentences of like length, or streams."""
+    words, steps = config.schedule.batch_words, config.schedule.steps
+    if config.net.context == "document":
+        return Streams(rows, config.net.context_words, streams=max(1, words // steps), steps=steps)
+    return Sentences(rows, config.net.context_words, most=words)
+
+
+def evaluation_batches(config: RunConfig, rows: LogRows, *, streams: int = 0) -> BatchSource:
+    """Large batches. A document is cut into a few streams, to be fast; one stream is what the model itself scores."""
+    words = config.schedule.evaluation_words
+    if config.net.context == "document":
+        streams = streams or max(1, words // STEPS)
+        return Streams(rows, config.net.context_words, streams=streams, steps=max(1, words // streams))
+    return Sentences(rows, config.net.context_words, most=words)

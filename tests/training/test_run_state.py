@@ -13,7 +13,7 @@ from modlm.training.config import OptimiserConfig
 from modlm.training.distributed import available_devices, choose_device
 from modlm.training.journal import Journal
 from modlm.training.live import Live, span
-from modlm.training.standing import Rules, Standing
+from modlm.training.run_state import Rules, RunState
 from tiny_runs import tiny_config
 
 HERE = Path()
@@ -21,21 +21,21 @@ HERE = Path()
 
 def test_evaluations_come_at_multiples_and_at_the_end() -> None:
     rules = Rules(tiny_config(HERE, schedule__evaluate_every=100, schedule__epochs=1.3), 200)
-    due = [words for words in range(20, 280, 20) if rules.evaluation_due(Standing(words=words, evaluated=words - 20))]
+    due = [words for words in range(20, 280, 20) if rules.evaluation_due(RunState(words=words, evaluated=words - 20))]
     assert due == [100, 200, 260]
-    assert not rules.evaluation_due(Standing(words=100, evaluated=100))
-    assert [rules.finished(Standing(words=words)) for words in (259, 260)] == ["", "epochs"]
+    assert not rules.evaluation_due(RunState(words=100, evaluated=100))
+    assert [rules.finished(RunState(words=words)) for words in (259, 260)] == ["", "epochs"]
 
 
 def test_patience_counts_evaluations_since_the_best() -> None:
     rules = Rules(tiny_config(HERE, schedule__patience=2), 100)
-    standing = Standing()
-    judged = [standing.judged(valid, OptimiserConfig()) for valid in (3.0, 2.0, 2.5)]
+    state = RunState()
+    judged = [state.judged(valid, OptimiserConfig()) for valid in (3.0, 2.0, 2.5)]
     assert judged == [True, True, False]
-    assert rules.finished(standing) == ""
-    assert not standing.judged(math.nan, OptimiserConfig())
-    assert rules.finished(standing) == "patience"
-    assert standing.best_valid == 2.0
+    assert rules.finished(state) == ""
+    assert not state.judged(math.nan, OptimiserConfig())
+    assert rules.finished(state) == "patience"
+    assert state.best_valid == 2.0
 
 
 @pytest.mark.parametrize(
@@ -44,32 +44,32 @@ def test_patience_counts_evaluations_since_the_best() -> None:
 def test_a_plateau_slows_learning_when_validation_gets_no_better(wait: int, expected: list[float]) -> None:
     plateau = {"optimiser__schedule": "plateau", "optimiser__decay": 0.5, "optimiser__wait": wait}
     config = tiny_config(HERE, **plateau)
-    rules, standing = Rules(config, 100), Standing()
+    rules, state = Rules(config, 100), RunState()
     rates = []
     for valid in (3.0, 2.0, 2.5, 2.4, 1.9, 1.9, 2.6):  # better than all before: the first two and the fifth
-        standing.judged(valid, config.optimiser)
-        rates.append(rules.learning_rate(standing) / config.optimiser.learning_rate)
+        state.judged(valid, config.optimiser)
+        rates.append(rules.learning_rate(state) / config.optimiser.learning_rate)
     assert rates == expected
 
 
 def test_cosine_and_warm_up() -> None:
     config = tiny_config(HERE, optimiser__schedule="cosine", optimiser__learning_rate=1.0, schedule__epochs=2)
     rules = Rules(config, 100)
-    assert [rules.learning_rate(Standing(words=words)) for words in (0, 100, 200)] == pytest.approx([1, 0.5, 0])
+    assert [rules.learning_rate(RunState(words=words)) for words in (0, 100, 200)] == pytest.approx([1, 0.5, 0])
     warm = Rules(tiny_config(HERE, optimiser__warmup=9, optimiser__learning_rate=1.0), 100)
-    assert [warm.learning_rate(Standing(words=words)) for words in (0, 4, 9)] == pytest.approx([0.1, 0.5, 1])
+    assert [warm.learning_rate(RunState(words=words)) for words in (0, 4, 9)] == pytest.approx([0.1, 0.5, 1])
 
 
 def test_the_rate_of_block_dropout_decays_by_epoch() -> None:
     rules = Rules(tiny_config(HERE, kind="hybrid"), 100)
-    assert [rules.block_dropout_rate(Standing(epoch=epoch)) for epoch in (0, 2)] == pytest.approx([0.5, 0.5 * 0.81])
+    assert [rules.block_dropout_rate(RunState(epoch=epoch)) for epoch in (0, 2)] == pytest.approx([0.5, 0.5 * 0.81])
 
 
 def test_an_epoch_ends_with_its_last_batch() -> None:
-    standing = Standing()
+    state = RunState()
     for _ in range(5):
-        standing.moved(10, 2)
-    assert (standing.epoch, standing.index, standing.step, standing.words) == (2, 1, 5, 50)
+        state.moved(10, 2)
+    assert (state.epoch, state.index, state.step, state.words) == (2, 1, 5, 50)
 
 
 def test_a_journal_grows_by_lines_and_is_cut_back(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_the_live_line_tells_where_a_run_is() -> None:
     stream = io.StringIO()
     live = Live(Rules(tiny_config(HERE), 1000), leads=True, stream=stream, shown=True, clock=lambda: next(clock))
     for words in (100, 200):
-        live.stepped(Standing(words=words, train_words=100, train_nll=100 * math.log(50), train_mass=25.0))
+        live.stepped(RunState(words=words, train_words=100, train_nll=100 * math.log(50), train_mass=25.0))
     shown = stream.getvalue()
     for part in ("epoch 0.20/3", "200 words", "100/s", "train 50.0", "dense 0.25", "ETA 28s"):
         assert part in shown
@@ -98,7 +98,7 @@ def test_the_live_line_tells_where_a_run_is() -> None:
 def test_only_the_first_process_talks() -> None:
     stream = io.StringIO()
     live = Live(Rules(tiny_config(HERE), 1000), leads=False, stream=stream, shown=True)
-    live.stepped(Standing())
+    live.stepped(RunState())
     live.note("hello")
     live.close()
     assert stream.getvalue() == ""
