@@ -191,5 +191,9 @@ def sha256(path: Path) -> str:
 
 
 def folder_bytes(folder: Path) -> int:
-    """The size of all files in a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """The size of all files in a folder; those that another process removes meanwhile count or not."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from modlm.errors import ConfigError
+from modlm.nets.setting_values import parsed
 from modlm.training.config_file import type_of
-from modlm.training.setting_values import parsed
 
 if TYPE_CHECKING:
     from optuna.trial import Trial

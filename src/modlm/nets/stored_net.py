@@ -6,9 +6,6 @@ known before any of them is made. Nothing is unpickled.
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
-
 import numpy as np
 from torch import Tensor
 
@@ -17,6 +14,7 @@ from modlm.errors import require
 from modlm.nets.config import NetConfig
 from modlm.nets.features import FeatureScaling, of_this_version
 from modlm.nets.mixer_net import MixerNet
+from modlm.nets.setting_values import checked, fields_of
 from modlm.store.folder import Folder
 
 WEIGHTS = "weights.safetensors"
@@ -42,19 +40,14 @@ def read_net(stored: Folder, layout: ColumnLayout) -> MixerNet:
 
 def read_config(stored: Folder) -> NetConfig:
     """The settings of a net; those that an earlier version did not have yet are as they were then, the defaults."""
-    known = {field.name: field for field in fields(NetConfig)}
+    known = fields_of(NetConfig)
     if odd := ", ".join(sorted(str(name)[:40] for name in set(stored.about) - set(known))):
         raise stored.damaged(f"its net has settings that this version does not know: {odd}")
-    values: dict[str, Any] = {}
-    for name, value in stored.about.items():
-        default = known[name].default
-        if isinstance(default, tuple) and isinstance(value, list) and all(isinstance(item, str) for item in value):
-            value = tuple(value)
-        numeric = isinstance(default, float) and type(value) is int
-        if type(value) is not type(default) and not numeric:
-            raise stored.damaged(f"net.{name} is {str(value)[:60]!r}")
-        values[name] = value
-    return stored.checked(lambda: NetConfig(**values))
+    return stored.checked(
+        lambda: NetConfig(
+            **{name: checked(stored.about[name], known[name], path=f"net.{name}") for name in stored.about}
+        )
+    )
 
 
 def least_numbers(config: NetConfig, layout: ColumnLayout) -> int:

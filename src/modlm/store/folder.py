@@ -171,7 +171,7 @@ class Folder:
         try:
             return make()
         except errors as error:
-            raise self.damaged(str(error)) from error
+            raise self.damaged(str(error).rstrip(".")) from error
 
     def damaged(self, reason: str) -> ModelFolderError:
         """The error for a folder that contradicts itself."""

@@ -21,6 +21,7 @@ from modlm.counts.imported import import_counts
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, InputError, VocabularyError
 from modlm.families import BLOCKS
+from modlm.model.folder import load
 from modlm.smoothing import estimate, smoother_of
 from modlm.store.manifest import is_folder
 from modlm.text.corpus import Corpus
@@ -88,7 +89,7 @@ def _other_block(name: str, config: ColumnsConfig, corpus: Corpus) -> Block:
     if config.block:
         return _configured(name, config, corpus.vocabulary)
     if config.model:
-        return _model_block(config.model, corpus.vocabulary)
+        return ModelBlock(load(config.model), corpus.vocabulary)
     if config.text:
         return _smoothed(config, _count(config, _other_text(name, config, corpus)))
     return _smoothed(config, _other_counts(config, corpus.vocabulary))
@@ -150,9 +151,3 @@ def up_to(counts: Counts, order: int) -> Counts:
         counts.vocabulary, cut, counts.frequencies[: levels[-1]], edge=counts.edge, sentences=counts.sentences,
         cut_off=counts.cut_off[:order],
     )  # fmt: skip
-
-
-def _model_block(path: str, vocabulary: Vocabulary) -> ModelBlock:
-    from modlm.model.folder import load
-
-    return ModelBlock(load(path), vocabulary)

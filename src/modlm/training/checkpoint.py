@@ -24,7 +24,8 @@ import torch
 from torch import Tensor
 
 from modlm.errors import ModelFolderError, require
-from modlm.files import output_error
+from modlm.files import new_file
+from modlm.leftovers import sweep_folder
 from modlm.training.distributed import Processes
 from modlm.training.run_state import RunState
 
@@ -57,8 +58,7 @@ class CheckpointWriter:
         self.folder = folder / FOLDER
         self.run = dict(run)
         self.folder.mkdir(parents=True, exist_ok=True)
-        for partial in self.folder.glob(".*.partial"):  # of a run that was killed
-            partial.unlink(missing_ok=True)
+        sweep_folder(self.folder)  # of what a run left that was killed
         self._thread = ThreadPoolExecutor(1, "checkpoint")
         self._writing: Future[None] | None = None
         self._copies: dict[str, np.ndarray] = {}
@@ -115,8 +115,8 @@ def best_name(step: int) -> str:
 def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, str]) -> None:
     """Write a safetensors file aside, force it to the disk and rename it.
 
-    The format is a length, a JSON header and the bytes of the arrays; writing it here, straight from the arrays, lets
-    other threads run meanwhile.
+    The format is a length, a JSON header and the bytes of the arrays; written here straight from the arrays, a full
+    disk is an OSError that says so, and other threads run meanwhile.
     """
     entries: dict[str, Any] = {"__metadata__": dict(header)}
     end = 0
@@ -125,31 +125,18 @@ def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray], header: Mapp
         entries[name] = {"dtype": TYPES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
     text = json.dumps(entries).encode()
     text += b" " * (-len(text) % 8)
-    aside = path.with_name(f".{path.name}.partial")
-    try:
-        with aside.open("wb") as stream:
-            stream.write(len(text).to_bytes(8, "little"))
-            stream.write(text)
-            for array in arrays.values():
-                stream.write(array.reshape(-1).view(np.uint8).data if array.size else b"")
-            stream.flush()
-            os.fsync(stream.fileno())
-        aside.replace(path)
-        _force_names(path.parent)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise output_error(path, error) from error
-
-
-def _force_names(folder: Path) -> None:
-    """A rename is on the disk only when the folder is; systems that cannot do this do not need it."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
+    with new_file(path) as aside, aside.open("wb") as stream:
+        stream.write(len(text).to_bytes(8, "little") + text)
+        for array in arrays.values():
+            stream.write(array.reshape(-1).view(np.uint8).data if array.size else b"")
+        stream.flush()
+        os.fsync(stream.fileno())
+    with contextlib.suppress(OSError):  # a rename is on the disk only when the folder is; not all systems can do this
+        folder = os.open(path.parent, os.O_RDONLY)
         try:
-            os.fsync(handle)
+            os.fsync(folder)
         finally:
-            os.close(handle)
+            os.close(folder)
 
 
 def read_checkpoint(folder: Path) -> Checkpoint | None:

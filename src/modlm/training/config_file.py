@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from modlm.errors import ConfigError, InputError, nearest
+from modlm.nets.setting_values import checked, fields_of, parsed, toml_value
 from modlm.training.config import ColumnsConfig, RunConfig, usual_columns
-from modlm.training.setting_values import checked, fields_of, parsed, toml_value
 
 Table = dict[str, Any]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from modlm.model.scored_text import perplexity_of
 from modlm.nets.batches import ALL, BatchSource
 from modlm.nets.mixer_net import MixerNet
 from modlm.nets.net_mixer import NetMixer
 from modlm.training.distributed import Processes
-from modlm.training.journal import perplexity
 from modlm.training.signals import StoppedEvaluation
 
 
@@ -28,7 +28,7 @@ class Score:
     @property
     def perplexity(self) -> float:
         """exp of the mean."""
-        return perplexity(self.mean_nll)
+        return perplexity_of(-self.mean_nll, 1)
 
     def named(self, text: str) -> dict[str, float]:
         """The score as entries of a journal line."""

@@ -12,7 +12,6 @@ import os
 from pathlib import Path
 
 from modlm.files import output_error
-from modlm.model.scored_text import perplexity_of
 
 JOURNAL = "journal.jsonl"
 TIMINGS = "timings.jsonl"
@@ -53,8 +52,3 @@ class Journal:
 
 def _finite(value: Value) -> Value:
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def perplexity(mean_nll: float) -> float:
-    """exp, or infinity where that is too large for a number."""
-    return perplexity_of(-mean_nll, 1)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from modlm.errors import require
+from modlm.model.scored_text import perplexity_of
 from modlm.progress import short, watched
-from modlm.training.journal import Line, perplexity
+from modlm.training.journal import Line
 from modlm.training.run_state import Rules, RunState
 
 EVERY = 0.5  # seconds between changes of the live line
@@ -59,7 +60,7 @@ class Live:
             f"epoch {self.rules.epochs(state):.2f}/{self.rules.config.schedule.epochs:g}",
             f"{short(state.words)} words",
             f"{short(self._rate)}/s",
-            f"train {perplexity(state.train_nll / count):.1f}",
+            f"train {perplexity_of(-state.train_nll, count):.1f}",
             f"valid {self.valid or '-'}",
             f"dense {state.train_mass / count:.2f}",
             f"ETA {span(self._remaining(state))}",

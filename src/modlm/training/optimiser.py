@@ -22,6 +22,26 @@ from modlm.training.config import OptimiserConfig
 BETAS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "amsgrad": False, "maximize": False}
 PLAIN = {"momentum": 0.0, "dampening": 0.0, "nesterov": False, "maximize": False}
 SCALES_ITSELF = ("cpu", "cuda")  # devices whose fused updates divide gradients by `grad_scale` on the way
+STEPS = "step"
+MOMENTS = ("mean", "square", STEPS)
+Memory = dict[str, list[Tensor]]
+
+
+def _adam(
+    rule: Callable[..., None], parameters: list[Tensor], gradients: list[Tensor], memory: Memory, **settings: object
+) -> None:
+    rule(parameters, gradients, memory["mean"], memory["square"], [], memory[STEPS], fused=True, **settings, **BETAS)
+
+
+def _sgd(parameters: list[Tensor], gradients: list[Tensor], memory: Memory, **settings: object) -> None:
+    sgd(parameters, gradients, [None] * len(parameters), fused=True, **settings, **PLAIN)  # type: ignore[arg-type]
+
+
+RULES: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+    "adam": (partial(_adam, adam), MOMENTS),
+    "adamw": (partial(_adam, adamw), MOMENTS),
+    "sgd": (_sgd, ()),
+}
 
 
 class Optimiser:
@@ -119,24 +139,3 @@ class Optimiser:
             )
         for name, value in tensors.items():
             own[name].copy_(value)
-
-
-STEPS = "step"
-Memory = dict[str, list[Tensor]]
-
-
-def _adam(
-    rule: Callable[..., None], parameters: list[Tensor], gradients: list[Tensor], memory: Memory, **settings: object
-) -> None:
-    rule(parameters, gradients, memory["mean"], memory["square"], [], memory[STEPS], fused=True, **settings, **BETAS)
-
-
-def _sgd(parameters: list[Tensor], gradients: list[Tensor], memory: Memory, **settings: object) -> None:
-    sgd(parameters, gradients, [None] * len(parameters), fused=True, **settings, **PLAIN)  # type: ignore[arg-type]
-
-
-RULES: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
-    "adam": (partial(_adam, adam), ("mean", "square", STEPS)),
-    "adamw": (partial(_adam, adamw), ("mean", "square", STEPS)),
-    "sgd": (_sgd, ()),
-}

@@ -27,7 +27,7 @@ from modlm.arrays import Ints
 from modlm.blocks.log_rows import VERSION, LogRows
 from modlm.counts.engine import bytes_of
 from modlm.errors import ConfigError, InputError, ModelFolderError, OutputError
-from modlm.files import sha256
+from modlm.files import folder_bytes, sha256
 from modlm.leftovers import sweep_folder
 from modlm.progress import short
 from modlm.store.manifest import manifest_name
@@ -81,15 +81,18 @@ def _found_or_made(entries: Mapping[str, Path], made: Callable[[str, Path | None
     found, takes = dict[str, LogRows](), True
     for name, entry in entries.items():
         rows = _found(entry, name)
+        try:
+            found[name] = rows or made(name, entry if takes else None)
+        except OutputError as error:
+            takes = False
+            log.warning(
+                "Rows are kept in memory, for this run only. %s MODLM_CACHE names the folder of the cache.", error
+            )
+            found[name] = made(name, None)
         if rows is None and takes:
-            try:
-                rows = _kept(entry, name, made)
-            except OutputError as error:
-                takes = False
-                log.warning(
-                    "Rows are kept in memory, for this run only. %s MODLM_CACHE names the folder of the cache.", error
-                )
-        found[name] = made(name, None) if rows is None else rows
+            _keep_within(cache_folder(), _largest(), spared=entry)
+            size, whole = short(found[name].bytes), short(folder_bytes(cache_folder()))
+            log.info("rows of %s: %s bytes in %s (the cache has %s in all)", name, size, entry, whole)
     return found
 
 
@@ -104,14 +107,6 @@ def _found(entry: Path, name: str) -> LogRows | None:
     with suppress(OSError):
         os.utime(entry)
     log.info("rows of %s: mapped from %s", name, entry)
-    return found
-
-
-def _kept(entry: Path, name: str, made: Callable[[str, Path | None], LogRows]) -> LogRows:
-    found = made(name, entry)
-    _keep_within(cache_folder(), _largest(), spared=entry)
-    size, whole = short(found.bytes), short(_bytes_in(cache_folder()))
-    log.info("rows of %s: %s bytes in %s (the cache has %s in all)", name, size, entry, whole)
     return found
 
 
@@ -164,12 +159,12 @@ def _keep_within(cache: Path, largest: int, *, spared: Path) -> None:
     """
     sweep_folder(cache)
     entries = sorted((path for path in cache.iterdir() if not path.name.startswith(".")), key=_last_use)
-    whole = _bytes_in(cache)
+    whole = folder_bytes(cache)
     for path in entries:
         if whole <= largest:
             return
         if path != spared:
-            size = _bytes_in(path)
+            size = folder_bytes(path)
             shutil.rmtree(path, ignore_errors=True)
             log.warning("Rows of %s bytes were removed from %s to keep it within its limit.", short(size), cache)
             whole -= size
@@ -180,11 +175,3 @@ def _last_use(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
-
-
-def _bytes_in(folder: Path) -> int:
-    total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            total += path.stat().st_size if path.is_file() else 0
-    return total

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from statistics import median_high
 
 import torch
 
@@ -118,6 +119,7 @@ def _result(trainer: Trainer, reason: str) -> Result:
 def _found(trainer: Trainer, reason: str, exact: dict[str, float]) -> Result:
     state = trainer.run_state
     best = _best_line(trainer)
+    speeds = [float(line["train_words_per_second"] or 0) for line in Journal(trainer.folder / TIMINGS).lines()]
     perplexities = {name: _perplexity(best, name) for name in trainer.evaluated} | exact
     return Result(
         folder=trainer.folder,
@@ -127,7 +129,7 @@ def _found(trainer: Trainer, reason: str, exact: dict[str, float]) -> Result:
         epochs=trainer.rules.epochs(state),
         evaluations=state.evaluations,
         seconds=state.seconds,
-        words_per_second=_words_per_second(trainer.folder),
+        words_per_second=median_high(speeds) if speeds else 0.0,
         parameters=sum(parameter.numel() for parameter in trainer.net.parameters()),
         device=str(trainer.processes.device),
         processes=trainer.processes.world,
@@ -150,12 +152,6 @@ def _best_line(trainer: Trainer) -> Line:
 def _perplexity(line: Line, name: str) -> float:
     value = line[f"{name}_perplexity"]
     return value if isinstance(value, float) else math.inf
-
-
-def _words_per_second(folder: Path) -> float:
-    """The median over the stretches between evaluations."""
-    speeds = sorted(float(line["train_words_per_second"] or 0) for line in Journal(folder / TIMINGS).lines())
-    return speeds[len(speeds) // 2] if speeds else 0.0
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from typing import Any
 
 from modlm.errors import ConfigError, nearest
 from modlm.nets.config import one_of
+from modlm.nets.setting_values import RULES, checked, fields_of
 from modlm.training.config_file import Table, merged
-from modlm.training.setting_values import RULES, checked, fields_of
 
 SCALES = ("full", "here")
 RUN_KINDS = ("train", "ngram", "static", "sizes", "speed")
