@@ -47,7 +47,7 @@ def mixture_nll(
         nll_P, mass_P = _MixtureLoss.apply(hidden_PH, weight_KH, bias_K, given)  # type: ignore[no-untyped-call]
         return nll_P, mass_P
     with torch.no_grad():
-        return _losses(hidden_PH, weight_KH, bias_K, given, None, None)
+        return _losses(_Layer(hidden_PH, weight_KH, bias_K), given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,15 @@ class _Given:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """The output layer over a chunk of positions."""
+    """The output layer over some positions, or the gradients with respect to its parts."""
 
     hidden_PH: Tensor
     weight_KH: Tensor
     bias_K: Tensor
+
+    def empty_like(self) -> _Layer:
+        """Room for gradients; those of biases begin at 0."""
+        return _Layer(torch.empty_like(self.hidden_PH), torch.empty_like(self.weight_KH), torch.zeros_like(self.bias_K))
 
     def logits(self, rows: Tensor, columns: Tensor) -> Tensor:
         """Single logits: one column for each row."""
@@ -78,28 +82,16 @@ class _Layer:
         return products_RH.sum(1) + self.bias_K[columns]
 
 
-@dataclass(frozen=True, slots=True)
-class _Gradients:
-    """Gradients with respect to hidden vectors, output vectors and biases."""
-
-    hidden_PH: Tensor
-    weight_KH: Tensor
-    bias_K: Tensor
-
-    @staticmethod
-    def like(hidden_PH: Tensor, weight_KH: Tensor, bias_K: Tensor) -> _Gradients:
-        return _Gradients(torch.empty_like(hidden_PH), torch.empty_like(weight_KH), torch.zeros_like(bias_K))
-
-
 class _MixtureLoss(torch.autograd.Function):
     """Loss and gradients at once. Where the incoming gradient differs from position to position, it is done again."""
 
     @staticmethod
     def forward(ctx: Any, hidden_PH: Tensor, weight_KH: Tensor, bias_K: Tensor, given: _Given) -> tuple[Tensor, Tensor]:
-        gradients = _Gradients.like(hidden_PH, weight_KH, bias_K)
-        nll_P, mass_P = _losses(hidden_PH, weight_KH, bias_K, given, gradients, None)
+        layer = _Layer(hidden_PH, weight_KH, bias_K)
+        ctx.gradients = layer.empty_like()
+        nll_P, mass_P = _losses(layer, given, ctx.gradients)
         ctx.save_for_backward(hidden_PH, weight_KH, bias_K)
-        ctx.given, ctx.gradients = given, gradients
+        ctx.given = given
         ctx.mark_non_differentiable(mass_P)
         return nll_P, mass_P
 
@@ -109,9 +101,9 @@ class _MixtureLoss(torch.autograd.Function):
         gradients, ctx.gradients = ctx.gradients, None
         factor = _common_value(grad_P)
         if gradients is None or factor is None:
-            hidden_PH, weight_KH, bias_K = ctx.saved_tensors
-            gradients = _Gradients.like(hidden_PH, weight_KH, bias_K)
-            _losses(hidden_PH, weight_KH, bias_K, ctx.given, gradients, grad_P if factor is None else None)
+            layer = _Layer(*ctx.saved_tensors)
+            gradients = layer.empty_like()
+            _losses(layer, ctx.given, gradients, grad_P if factor is None else None)
         if factor not in (None, 1.0):
             for tensor in (gradients.hidden_PH, gradients.weight_KH, gradients.bias_K):
                 tensor.mul_(factor)
@@ -127,14 +119,10 @@ def _common_value(grad_P: Tensor) -> float | None:
 
 
 def _losses(
-    hidden_PH: Tensor,
-    weight_KH: Tensor,
-    bias_K: Tensor,
-    given: _Given,
-    gradients: _Gradients | None,
-    scale_P: Tensor | None,
+    layer: _Layer, given: _Given, gradients: _Layer | None = None, scale_P: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """-log p and dense mass of all positions; fills the gradients of the sum of -log p, each times its scale."""
+    hidden_PH, weight_KH, bias_K = layer.hidden_PH, layer.weight_KH, layer.bias_K
     positions, columns = len(hidden_PH), len(bias_K)
     nll_P, mass_P = bias_K.new_empty(positions), bias_K.new_empty(positions)
     narrow_K = bias_K.to(hidden_PH.dtype)
@@ -145,8 +133,8 @@ def _losses(
     for start, end in ranges:
         logits_PK = torch.mm(hidden_PH[start:end], weight_KH.t(), out=_scratch(end - start, columns, hidden_PH))
         logits_PK.add_(narrow_K)  # addmm would first write the biases to every row, which takes longer
-        layer = _Layer(hidden_PH[start:end], weight_KH, bias_K)
-        nll_P[start:end], mass_P[start:end] = _to_gradients(logits_PK, given.part(start, end), layer)
+        some = _Layer(hidden_PH[start:end], weight_KH, bias_K)
+        nll_P[start:end], mass_P[start:end] = _to_gradients(logits_PK, given.part(start, end), some)
         if gradients is None:
             continue
         if scale_P is not None:

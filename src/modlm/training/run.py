@@ -28,7 +28,7 @@ from modlm.training.run_folder import (
     Result,
     card,
     check_run_folder,
-    check_same_run,
+    check_same_texts,
     check_settings,
     open_run_folder,
     run_record,
@@ -84,7 +84,7 @@ def _train(
         if processes.leads:
             record = run_record(config, texts.fingerprints())
             if checkpoint is not None:
-                check_same_run(checkpoint.run, record, folder)
+                check_same_texts(checkpoint.run, record, folder)
             trainer.checkpoints = CheckpointWriter(folder, record)
             trainer.tensorboard = TensorBoard(folder / "tensorboard") if tensorboard else None
         if checkpoint is not None:

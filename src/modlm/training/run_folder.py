@@ -104,9 +104,8 @@ def run_record(config: RunConfig, fingerprints: Mapping[str, str] = MappingProxy
     return {"config": _flat(dataclasses.asdict(config)), "fingerprints": dict(fingerprints)}
 
 
-def check_same_run(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:
-    """A run is taken up only with the settings and texts it began with."""
-    check_settings(found, wanted, folder)
+def check_same_texts(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:
+    """A run is taken up only with the texts it began with."""
     texts = [name for name, value in wanted["fingerprints"].items() if found["fingerprints"].get(name) != value]
     texts += [name for name in found["fingerprints"] if name not in wanted["fingerprints"]]
     if texts:
@@ -117,7 +116,7 @@ def check_same_run(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: 
 
 
 def check_settings(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:
-    """The part of it that needs no texts; settings that were not there yet when the run began had their defaults."""
+    """And only with its settings; those that were not there yet when the run began had their defaults."""
     old, new = (json.loads(json.dumps(_with_defaults(run["config"]))) for run in (found, wanted))
     changed = sorted(name for name in {*old, *new} - FREE if old.get(name) != new.get(name))
     if changed:
