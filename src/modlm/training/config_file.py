@@ -30,7 +30,7 @@ FILES = (
     "columns.*.model",
 )  # fmt: skip
 USUAL: dict[str, Table] = {  # sections 5.1 and 5.3 of the paper
-    "neural": {"extra": [], "net": {"inputs": ["word"], "dropout": 0.5}},
+    "neural": {"extra": (), "net": {"inputs": ("word",), "dropout": 0.5}},
     "hybrid": {"net": {"dropout": 0.5}, "block_dropout": {"rate": 0.5}},
 }
 
@@ -58,8 +58,7 @@ def read_table(path: str | Path) -> Table:
         ) from None
     except ValueError as error:  # not TOML, not UTF-8, or a number beyond all bounds
         raise ConfigError(f"{path} is not a TOML file: {error}. Write lines such as: kind = 'hybrid'") from None
-    check_names(table, where=str(path))
-    return located(table, path.absolute().parent)
+    return located(typed(table, where=str(path)), path.absolute().parent)
 
 
 def preset_names() -> list[str]:
@@ -152,9 +151,9 @@ def type_of(path: str) -> Any:
     raise ConfigError(f"There is no setting {path}.{guess} Known: {', '.join(known)}.")
 
 
-def check_names(table: Table, *, where: str, path: str = "", config: type[Any] = RunConfig) -> None:
-    """Every key is a setting and every value of its type."""
-    known = fields_of(config)
+def typed(table: Table, *, where: str, path: str = "", config: type[Any] = RunConfig) -> Table:
+    """The table with every value as the type of its setting; an error where a key is none, or a value does not fit."""
+    known, found = fields_of(config), dict[str, Any]()
     for key, value in table.items():
         inner = f"{path}.{key}" if path else key
         if path == COLUMNS:
@@ -167,11 +166,12 @@ def check_names(table: Table, *, where: str, path: str = "", config: type[Any] =
             )
         kind = ColumnsConfig if COLUMNS in (path, key) else known[key]
         if not dataclasses.is_dataclass(kind):
-            checked(value, kind, path=f"{where}: {inner}")
+            found[key] = checked(value, kind, path=f"{where}: {inner}")
         elif isinstance(value, dict):
-            check_names(value, where=where, path=inner, config=kind)
+            found[key] = typed(value, where=where, path=inner, config=kind)
         else:
             raise ConfigError(f"{where}: {inner} must be a table, [{inner}], but is {toml_value(value)[:80]}.")
+    return found
 
 
 def _check_column_name(name: str, where: str) -> None:
@@ -187,9 +187,8 @@ def _check_column_name(name: str, where: str) -> None:
 
 def run_config(table: Table, *, where: str = "config") -> RunConfig:
     """The run that a table describes; what it leaves out is what is usual for its kind."""
-    check_names(table, where=where)
-    kind = table.get("kind", "hybrid")
-    full = merged(USUAL.get(kind, {}), table)
+    own = typed(table, where=where)
+    full = merged(USUAL.get(own.get("kind", "hybrid"), {}), own)
     for name in ("text", "valid"):
         if not full.get(name):
             raise ConfigError(f"{where}: {name} is missing. Name the text with {name} = 'FILE', or with --{name} FILE.")
@@ -204,17 +203,13 @@ def run_config(table: Table, *, where: str = "config") -> RunConfig:
 
 
 def _built(config: type[Any], table: Table) -> Any:
-    """The configuration of a table whose names are right."""
-    values: Table = {}
+    """The configuration of a table whose values have their types."""
+    values = dict(table)
     for name, kind in fields_of(config).items():
-        if name not in table:
-            continue
-        if dataclasses.is_dataclass(kind):
-            values[name] = _built(kind, table[name])  # type: ignore[arg-type]  # a class, never an instance
-        elif name == COLUMNS:
+        if name == COLUMNS and name in table:
             values[name] = {block: _column(block, entry) for block, entry in table[name].items()}
-        else:
-            values[name] = checked(table[name], kind, path=name)
+        elif dataclasses.is_dataclass(kind) and name in table:
+            values[name] = _built(kind, table[name])  # type: ignore[arg-type]  # a class, never an instance
     return config(**values)
 
 

@@ -11,23 +11,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from modlm.errors import LostProcessError
+
+if TYPE_CHECKING:
+    from torch.distributed.distributed_c10d import Store
 
 POLL = 0.05  # seconds between looks at the board
 BEATS = 10.0  # signs of life within the time limit, at least
 SLOWEST = 5.0  # seconds between two of them, at most
 FAILURES = "failures"
-
-
-class Store(Protocol):
-    """What a board needs of a `torch.distributed.Store`."""
-
-    def set(self, name: str, value: str, /) -> None: ...
-    def get(self, name: str, /) -> bytes: ...
-    def add(self, name: str, amount: int, /) -> int: ...
-    def check(self, names: list[str], /) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +38,6 @@ class Noticeboard:
 
     def read(self, name: str, *, teller: int) -> str:
         """What the teller has put there, now or when it is ready; RuntimeError when it gives no sign of life."""
-        self._wait(name, teller)
-        return self.store.get(name).decode()
-
-    def first_to_fail(self) -> bool:
-        """Note a failure; whether it is the first. A board that is gone was left by somebody who cannot speak."""
-        try:
-            return self.store.add(FAILURES, 1) == 1
-        except RuntimeError:
-            return True
-
-    def _wait(self, name: str, teller: int) -> None:
         beat, since = -1, self.clock()
         while not self.store.check([name]):
             if self.store.add(FAILURES, 0):
@@ -65,6 +48,14 @@ class Noticeboard:
             elif self.clock() - since > self.timeout:
                 raise RuntimeError(f"no sign of life from process {teller} for {self.timeout:g} seconds")
             time.sleep(POLL)
+        return self.store.get(name).decode()
+
+    def first_to_fail(self) -> bool:
+        """Note a failure; whether it is the first. A board that is gone was left by somebody who cannot speak."""
+        try:
+            return self.store.add(FAILURES, 1) == 1
+        except RuntimeError:
+            return True
 
     @contextmanager
     def alive(self, name: str) -> Iterator[None]:
