@@ -2,8 +2,8 @@
 
 A kernel is a plain function over arrays, compiled by numba on first use, kept in numba's on-disk cache, and run
 without the interpreter lock; so threads run kernels truly side by side, and `numba.prange` with its own thread pool is
-not needed. Modules with kernels import numba; everything else imports such modules only inside the function that needs
-them, which keeps `modlm --help` fast.
+not needed. Only modules with kernels import numba, and they run when they are first used (`modlm.deferred`), which
+keeps `modlm --help` fast.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import Ids, Ints, in_parallel, threads
+from modlm.counts import trie_kernels
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
 from modlm.text.vocabulary import Vocabulary
@@ -112,13 +113,11 @@ class Counts:
 
         The text begins with an empty context; `<s>` begins a sentence, NONE empties the context again.
         """
-        from modlm.counts.trie_kernels import walk
-
         trie, start, (start_node, start_depth) = self.trie, len(self.vocabulary), self.start_context
         contexts_TN, nodes_TN = np.empty((2, len(ids), self.order), dtype=np.uint32)
 
         def part(low: int, high: int) -> None:
-            walk(
+            trie_kernels.walk(
                 trie.words, trie.first, trie.suffix, self.order, ids[low:high], start, start_node, start_depth, 0, 0,
                 contexts_TN[low:high], nodes_TN[low:high],
             )  # fmt: skip
@@ -132,11 +131,10 @@ class Counts:
 
     def nodes(self, ngrams_BC: Ids) -> Ids:
         """The node of each row, 0 where the n-gram is not there."""
-        from modlm.counts.trie_kernels import descend
-
         out = np.zeros(len(ngrams_BC), dtype=np.uint32)
         if ngrams_BC.shape[1] <= self.order:
-            descend(self.trie.words, self.trie.first, np.ascontiguousarray(ngrams_BC, dtype=np.uint32), out)
+            rows = np.ascontiguousarray(ngrams_BC, dtype=np.uint32)
+            trie_kernels.descend(self.trie.words, self.trie.first, rows, out)
         return out
 
     def of(self, ngram: str | Sequence[str]) -> int:
@@ -158,19 +156,15 @@ class Counts:
         return self._sums(order)[1]
 
     def _sums(self, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        from modlm.counts.trie_kernels import context_sums
-
         low, high = self.layer(order).low, self.layer(order).high
         total, followers, kept = np.empty((3, high - low))
-        context_sums(self.trie.first, self.frequencies, np.zeros(1), low, high, total, followers, kept)
+        trie_kernels.context_sums(self.trie.first, self.frequencies, np.zeros(1), low, high, total, followers, kept)
         return total, followers
 
     def counts_of_counts(self, order: int, largest: int) -> Ints:
         """How many n-grams of an order occur r times, for r = 0..largest (entry 0 is not meaningful)."""
-        from modlm.counts.trie_kernels import count_of_counts
-
         out = np.zeros(largest + 2, dtype=np.int64)
-        count_of_counts(self.frequencies, self.trie.levels[order], self.trie.levels[order + 1], out)
+        trie_kernels.count_of_counts(self.frequencies, self.trie.levels[order], self.trie.levels[order + 1], out)
         return out[:-1]
 
     def continuation(self) -> Counts:
@@ -179,12 +173,10 @@ class Counts:
         With edge `once`, n-grams that begin with `<s>` have nothing at their left and keep their frequencies. What
         occurs in a collection that was cut off stood after something, even if all of that was cut: it counts as one.
         """
-        from modlm.counts.trie_kernels import count_left_extensions
-
         trie, own = self.trie, self.frequencies
         adjusted = np.zeros(len(own), dtype=own.dtype)
         tasks = [
-            partial(count_left_extensions, own, trie.suffix, trie.levels[n], trie.levels[n + 1], adjusted)
+            partial(trie_kernels.count_left_extensions, own, trie.suffix, trie.levels[n], trie.levels[n + 1], adjusted)
             for n in range(self.order, 1, -1)
         ]
         in_parallel(tasks)

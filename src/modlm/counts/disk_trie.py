@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import Ids
+from modlm.counts import disk_kernels
 from modlm.counts.counts import Frequencies
 from modlm.counts.disk_runs import OUT_ROWS, RowsUK, packing
 from modlm.counts.linking import link_suffixes
@@ -55,10 +56,8 @@ class TrieWriter:
 
     def append(self, rows_UK: RowsUK) -> None:
         """Take the next windows."""
-        from modlm.counts.disk_kernels import read_off
-
         opened, closed = np.zeros((2, self.order + 1), dtype=np.int64)
-        read_off(
+        disk_kernels.read_off(
             rows_UK, self.order, self.bits, self.vocab_size, self.window, self.total, self.nodes, self.unigrams,
             self.unigram_first, self.words_NU, self.first_NU, self.frequencies_NU, opened, closed,
         )  # fmt: skip

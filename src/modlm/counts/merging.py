@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from modlm.arrays import Ids, even_ranges, in_parallel, threads
+from modlm.counts import merge_kernels
 from modlm.counts.checks import check_sound
 from modlm.counts.counts import Counts, Frequencies, narrowed
 from modlm.counts.linking import link_suffixes
@@ -159,17 +160,16 @@ class MergedOrder:
 def _merge_order(
     a: Grown, b: Grown, from_a: Ids, from_b: Ids, dtype: np.dtype[np.generic], workers: int | None
 ) -> MergedOrder:
-    from modlm.counts.merge_kernels import count_followers, merge_followers
-
     ranges = even_ranges(len(from_a), threads(workers) * RANGES_PER_THREAD)
     tries = a.words, a.first, b.words, b.first
-    sizes = in_parallel([partial(count_followers, *tries, from_a, from_b, *r) for r in ranges], workers=workers)
+    counting = [partial(merge_kernels.count_followers, *tries, from_a, from_b, *bounds) for bounds in ranges]
+    sizes = in_parallel(counting, workers=workers)
     starts = [0, *accumulate(sizes)]
     words, to_a, to_b = np.empty((3, starts[-1]), dtype=np.uint32)
     frequencies, first = np.empty(starts[-1], dtype=dtype), np.empty(len(from_a), dtype=np.uint32)
     tasks = [
         partial(
-            merge_followers, a.words, a.first, a.frequencies, b.words, b.first, b.frequencies,
+            merge_kernels.merge_followers, a.words, a.first, a.frequencies, b.words, b.first, b.frequencies,
             from_a, from_b, *bounds, node, first, words, frequencies, to_a, to_b,
         )
         for bounds, node in zip(ranges, starts, strict=False)

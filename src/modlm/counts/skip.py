@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from modlm.arrays import Ids, Ints, in_parallel, threads
+from modlm.counts import skip_kernels
 from modlm.counts.counts import MAX_ORDER, Counts, Frequencies, Layer, at_sentences
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
@@ -86,14 +87,12 @@ class SkipCounts(Counts):
 
     def walk(self, ids: Ids) -> tuple[Ids, Ids]:
         """Context (NONE if unseen) and n-gram node (0 if unseen) of every order at every position of a text."""
-        from modlm.counts.skip_kernels import walk
-
         trie, start = self.trie, len(self.vocabulary)
         contexts_TN, nodes_TN = np.empty((2, len(ids), self.order), dtype=np.uint32)
         positions = np.array(self.positions, dtype=np.int64)
 
         def part(low: int, high: int) -> None:
-            walk(
+            skip_kernels.walk(
                 trie.words, trie.first, trie.context_words, trie.context_first, positions, ids[low:high], start,
                 contexts_TN[low:high], nodes_TN[low:high],
             )  # fmt: skip
@@ -103,13 +102,11 @@ class SkipCounts(Counts):
 
     def nodes(self, ngrams_BC: Ids) -> Ids:
         """The node of each row (remotest position first, word last), 0 where the n-gram is not there."""
-        from modlm.counts.skip_kernels import descend
-
         trie, start = self.trie, len(self.vocabulary)
         out = np.zeros(len(ngrams_BC), dtype=np.uint32)
         if ngrams_BC.shape[1] <= self.order:
             rows = np.ascontiguousarray(ngrams_BC, dtype=np.uint32)
-            descend(trie.words, trie.first, trie.context_words, trie.context_first, start, rows, out)
+            skip_kernels.descend(trie.words, trie.first, trie.context_words, trie.context_first, start, rows, out)
         return out
 
     def settings(self) -> dict[str, Any]:
@@ -149,8 +146,6 @@ def is_contiguous(positions: Sequence[int]) -> bool:
 
 def build(ids: Ids, *, vocab_size: int, positions: Sequence[int]) -> tuple[SkipTrie, Frequencies]:
     """The skip n-grams of a text (`<s> w … </s>` per sentence) and how often each occurs."""
-    from modlm.counts.skip_kernels import words_back
-
     start, order = vocab_size, len(positions) + 1
     predicted = ids != start
     words_T = ids[predicted]
@@ -164,7 +159,7 @@ def build(ids: Ids, *, vocab_size: int, positions: Sequence[int]) -> tuple[SkipT
     contexts_T, nodes_T = np.zeros(len(words_T), dtype=np.uint32), 1 + words_T
     back_T = np.empty(len(ids), dtype=np.uint32)
     for n in range(2, order + 1):
-        words_back(ids, start, positions[order - n], back_T)
+        skip_kernels.words_back(ids, start, positions[order - n], back_T)
         if n == 2:
             contexts_T, size = 1 + back_T[predicted], vocab_size + 1
             context_words.append(unigrams)

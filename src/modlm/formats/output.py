@@ -15,6 +15,7 @@ import numpy as np
 from modlm.arrays import Bytes, Ids, Ints
 from modlm.errors import require
 from modlm.files import new_file
+from modlm.formats import write_kernels
 from modlm.text.vocabulary import START_NAME, Vocabulary
 
 BUFFER_BYTES = 1 << 22
@@ -63,15 +64,13 @@ class RowWriter:
         odd_row: Callable[[int], bytes],
     ) -> None:
         """All rows: `rows(row, blob, offsets, buffer)` is a bound kernel; what it leaves is `odd_row`'s."""
-        from modlm.formats.write_kernels import ALL_WRITTEN, ODD_NUMBER
-
         assert ngrams.size == 0 or ngrams.max() <= self.vocabulary.start, "ids of another vocabulary"
         row, end = 0, -1
-        while end != ALL_WRITTEN:
+        while end != write_kernels.ALL_WRITTEN:
             row, size, end = rows(row, self.blob, self.offsets, self.buffer)
             self.stream.write(self.buffer[:size].data)
-            if end == ODD_NUMBER:
+            if end == write_kernels.ODD_NUMBER:
                 self.stream.write(odd_row(row))
                 row += 1
-            elif end != ALL_WRITTEN and size == 0:  # a single row that is longer than the buffer
+            elif end != write_kernels.ALL_WRITTEN and size == 0:  # a single row that is longer than the buffer
                 self.buffer = np.empty(2 * len(self.buffer), np.uint8)

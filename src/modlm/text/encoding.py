@@ -20,6 +20,7 @@ import numpy as np
 from modlm.arrays import Bytes, Ids, threads
 from modlm.errors import InputError
 from modlm.progress import progress, short
+from modlm.text import text_kernels as kernels
 from modlm.text.options import TextOptions
 from modlm.text.sources import PADDING, Block, Files, Sentences, Text, as_lines, source_of
 from modlm.text.tokens import TokenVocabulary
@@ -72,26 +73,27 @@ class KernelEncoder:
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> KernelEncoder:
         """With the ids of a frozen vocabulary."""
-        from modlm.text.text_kernels import AT, STATE, UNKNOWNS, WROTE, encode_lines
-
-        tables, start, state = vocabulary.kernel_tables(), vocabulary.start, np.zeros(STATE, np.int64)
+        tables, start, state = vocabulary.kernel_tables(), vocabulary.start, np.zeros(kernels.STATE, np.int64)
 
         def look_up(data: Bytes, size: int, unknown_name: bool, out: Ids) -> tuple[int, int, int, int]:
-            status = encode_lines(data, size, *tables, start, unknown_name, out, state)
-            return status, int(state[AT]), int(state[WROTE]), int(state[UNKNOWNS])
+            status = kernels.encode_lines(data, size, *tables, start, unknown_name, out, state)
+            return (
+                status,
+                int(state[kernels.AT]),
+                int(state[kernels.WROTE]),
+                int(state[kernels.UNKNOWNS]),
+            )
 
         return cls(look_up)
 
     def encode(self, data: bytearray, size: int, *, unknown_name: bool) -> Encoded | Fault:
         """See `Encoder`."""
-        from modlm.text.text_kernels import DONE
-
         lines = data.count(b"\n", 0, size)
         room = size // 2 + 2 * lines + 1  # every word has a byte and something behind it; one more for no text at all
         if len(self.out) < room:
             self.out = np.empty(room, np.uint32)
         status, at, wrote, unknown = self.kernel(np.frombuffer(data, np.uint8), size, unknown_name, self.out)
-        if status == DONE:
+        if status == kernels.DONE:
             return Encoded(self.out[:wrote].copy(), lines, unknown, wrote - 2 * lines, size)
         return Fault(data.count(b"\n", 0, at) + 1, _reserved_message(data, at))
 

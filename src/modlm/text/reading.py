@@ -16,6 +16,7 @@ from modlm.arrays import Ids, threads
 from modlm.errors import InputError
 from modlm.files import new_folder
 from modlm.store.npy import NpyWriter
+from modlm.text import text_kernels
 from modlm.text.corpus import Corpus, TextSize
 from modlm.text.corpus_folder import IDS, write_record
 from modlm.text.encoding import Encoder, KernelEncoder, encoded, encoders_of
@@ -120,6 +121,4 @@ class FileStore:
 
 
 def _translate(ids: Ids, mapping: Ids, out: Ids) -> None:
-    from modlm.text.text_kernels import translate
-
-    translate(np.asarray(ids), mapping, np.asarray(out))
+    text_kernels.translate(np.asarray(ids), mapping, np.asarray(out))

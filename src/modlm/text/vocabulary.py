@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from modlm.arrays import Bytes, Ids, Ints
 from modlm.errors import VocabularyError
 from modlm.files import new_file
+from modlm.text import text_kernels
 from modlm.text.sources import PADDING, Text
 from modlm.text.word_list import (
     END_NAME,
@@ -30,9 +31,6 @@ from modlm.text.word_list import (
     read_words,
     words_as_lines,
 )
-
-if TYPE_CHECKING:
-    from modlm.text.text_kernels import Table
 
 __all__ = [
     "END",
@@ -207,8 +205,6 @@ class Vocabulary:
 
     def mapping(self, other: Vocabulary) -> Ids:
         """For each of my ids, J too, the id of the same word in the other vocabulary, UNKNOWN when it has none."""
-        from modlm.text.text_kernels import map_words
-
         if not self.splits_like(other):
             raise VocabularyError(
                 f"Texts are split into {self.units} by one vocabulary and otherwise ({other.units}) by another, so ids "
@@ -216,22 +212,20 @@ class Vocabulary:
             )
         mapping = np.empty(len(self) + 1, np.uint32)
         blob, offsets, _ = self.kernel_tables()
-        map_words(blob, offsets, *other.kernel_tables(), UNKNOWN, mapping)
+        text_kernels.map_words(blob, offsets, *other.kernel_tables(), UNKNOWN, mapping)
         mapping[-1] = other.start
         return mapping
 
-    def kernel_tables(self) -> tuple[Bytes, Ints, Table]:
+    def kernel_tables(self) -> tuple[Bytes, Ints, text_kernels.Table]:
         """(blob, offsets, table) as `text_kernels` explains them; built on the first call and shared afterwards."""
         return self._tables
 
     @cached_property
-    def _tables(self) -> tuple[Bytes, Ints, Table]:
-        from modlm.text.text_kernels import build_table
-
+    def _tables(self) -> tuple[Bytes, Ints, text_kernels.Table]:
         # writable, as all blobs are, so that the kernels are compiled once
         blob = np.frombuffer(bytearray(self._lines + bytes(PADDING)), np.uint8)
         table = np.zeros(1 << (2 * len(self) - 1).bit_length(), np.uint64)
-        first, second = build_table(blob, self._offsets, table)
+        first, second = text_kernels.build_table(blob, self._offsets, table)
         if second >= 0:
             raise self._twice(first, second)
         return blob, self._offsets, table
