@@ -33,6 +33,7 @@ Bools = NDArray[np.bool_]
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 if TYPE_CHECKING:
@@ -164,6 +165,19 @@ def even_ranges(total: int, parts: int) -> list[tuple[int, int]]:
     """Neighbouring ranges that cover 0..total, of almost the same length, none empty."""
     bounds = np.linspace(0, total, max(1, min(parts, total)) + 1).astype(np.int64)
     return [(int(start), int(end)) for start, end in pairwise(bounds) if end > start]
+
+
+def joined(parts: list[NDArray[Scalar]]) -> NDArray[Scalar]:
+    """All parts in one array; each is let go of as soon as it is copied."""
+    if len(parts) == 1:
+        return parts.pop()
+    whole = np.empty(sum(map(len, parts)), dtype=parts[0].dtype)
+    end = len(whole)
+    while parts:
+        part = parts.pop()
+        whole[end - len(part) : end] = part
+        end -= len(part)
+    return whole
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -20,7 +20,6 @@ from modlm.families import ENGINES
 from modlm.files import scratch_folder
 from modlm.text.corpus import Corpus
 from modlm.text.options import TextOptions
-from modlm.text.reading import read_text
 from modlm.text.sources import Files, Text, source_of
 from modlm.text.vocabulary import Vocabulary
 
@@ -115,6 +114,6 @@ def _as_corpus(
         yield text
     elif on_disk:
         with scratch_folder(temporary) as place:
-            yield read_text(text, reading, place / "corpus")
+            yield Corpus.read(text, reading, place / "corpus")
     else:
-        yield read_text(text, reading)
+        yield Corpus.read(text, reading)

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import accumulate, zip_longest
-from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ids, even_ranges, in_parallel, threads
+from modlm.arrays import Ids, even_ranges, in_parallel, joined, threads
 from modlm.counts import merge_kernels
 from modlm.counts.checks import check_sound
 from modlm.counts.counts import Counts, Frequencies, narrowed
@@ -143,7 +142,7 @@ def _merge_two(a: Grown, b: Grown, *, vocab_size: int, workers: int | None) -> G
         from_a, from_b = merged.from_a, merged.from_b
         levels.append(levels[-1] + len(merged.words))
     first.append(np.array([levels[-1]], dtype=np.uint32))
-    return Grown(_joined(words), _joined(first), narrowed(_joined(frequencies)), tuple(levels))
+    return Grown(joined(words), joined(first), narrowed(joined(frequencies)), tuple(levels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +175,3 @@ def _merge_order(
     ]  # fmt: skip
     in_parallel(tasks, workers=workers)
     return MergedOrder(words, frequencies, first, to_a, to_b)
-
-
-def _joined(parts: list[Any]) -> Any:
-    """All parts in one array; each is let go of as soon as it is copied."""
-    whole = np.empty(sum(map(len, parts)), dtype=parts[0].dtype)
-    end = len(whole)
-    while parts:
-        part = parts.pop()
-        whole[end - len(part) : end] = part
-        end -= len(part)
-    return whole

@@ -78,9 +78,7 @@ class _Reader:
     """What has been read so far, in places of the growing table of words."""
 
     def __init__(self) -> None:
-        self.words = words = WordTable()
-        names = np.frombuffer("".join(f"{name}\n" for name in ALIASES).encode() + bytes(8), np.uint8)
-        kernels.enter_words(names, len(names) - 8, words.blob, words.offsets, words.table, words.state)
+        self.words = WordTable((*PROVISIONAL, *ALIASES))
         self.ngrams: dict[int, list[Ids]] = {}
         self.counts: dict[int, list[Ints]] = {}
         self._flat = np.empty(4 * BLOCK_ROWS, np.uint32)

@@ -13,19 +13,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from modlm.arrays import Bytes, Ids, threads
+from modlm.arrays import Bytes, Ids, Ints
 from modlm.errors import InputError
 from modlm.progress import progress, short
 from modlm.text import text_kernels as kernels
 from modlm.text.options import TextOptions
 from modlm.text.sources import PADDING, Block, Files, Sentences, Text, as_lines, source_of
-from modlm.text.tokens import TokenVocabulary
-from modlm.text.vocabulary import UNKNOWN, Vocabulary
 from modlm.text.word_list import END_NAME, SPACE, START_NAME, UNKNOWN_NAME
+
+if TYPE_CHECKING:
+    from modlm.text.vocabulary import Vocabulary
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -64,27 +65,12 @@ class Encoder(Protocol):
 
 
 class KernelEncoder:
-    """Words looked up by a kernel: its status, position in the data, ids written and unknown words come back."""
+    """Words looked up by a kernel, `encode_lines` or `collect_lines`, that knows its tables."""
 
-    def __init__(self, kernel: Callable[[Bytes, int, bool, Ids], tuple[int, int, int, int]]) -> None:
+    def __init__(self, kernel: Callable[[Bytes, int, bool, Ids, Ints], int], state: Ints | None = None) -> None:
         self.kernel = kernel
+        self.state: Ints = np.zeros(kernels.STATE, np.int64) if state is None else state
         self.out: Ids = np.empty(0, np.uint32)
-
-    @classmethod
-    def of(cls, vocabulary: Vocabulary) -> KernelEncoder:
-        """With the ids of a frozen vocabulary."""
-        tables, start, state = vocabulary.kernel_tables(), vocabulary.start, np.zeros(kernels.STATE, np.int64)
-
-        def look_up(data: Bytes, size: int, unknown_name: bool, out: Ids) -> tuple[int, int, int, int]:
-            status = kernels.encode_lines(data, size, *tables, start, unknown_name, out, state)
-            return (
-                status,
-                int(state[kernels.AT]),
-                int(state[kernels.WROTE]),
-                int(state[kernels.UNKNOWNS]),
-            )
-
-        return cls(look_up)
 
     def encode(self, data: bytearray, size: int, *, unknown_name: bool) -> Encoded | Fault:
         """See `Encoder`."""
@@ -92,30 +78,12 @@ class KernelEncoder:
         room = size // 2 + 2 * lines + 1  # every word has a byte and something behind it; one more for no text at all
         if len(self.out) < room:
             self.out = np.empty(room, np.uint32)
-        status, at, wrote, unknown = self.kernel(np.frombuffer(data, np.uint8), size, unknown_name, self.out)
+        self.state[[kernels.AT, kernels.WROTE]] = 0
+        status = self.kernel(np.frombuffer(data, np.uint8), size, unknown_name, self.out, self.state)
+        at, wrote, unknown = self.state[[kernels.AT, kernels.WROTE, kernels.UNKNOWNS]].tolist()
         if status == kernels.DONE:
             return Encoded(self.out[:wrote].copy(), lines, unknown, wrote - 2 * lines, size)
         return Fault(data.count(b"\n", 0, at) + 1, _reserved_message(data, at))
-
-
-class TokenEncoder:
-    """Lines as strings through a tokenizer, which uses all cores by itself, so one encoder is enough."""
-
-    def __init__(self, vocabulary: TokenVocabulary) -> None:
-        self.vocabulary = vocabulary
-
-    def encode(self, data: bytearray, size: int, *, unknown_name: bool) -> Encoded | Fault:
-        """See `Encoder`."""
-        lines = [line.removesuffix("\r") for line in data[:size].decode().split("\n")[:-1]]
-        ids = self.vocabulary.encode_lines(lines)
-        return Encoded(ids, len(lines), int(np.count_nonzero(ids == UNKNOWN)), count_words(data, size), size)
-
-
-def encoders_of(vocabulary: Vocabulary, workers: int | None = None) -> Sequence[Encoder]:
-    """As many encoders as can work side by side."""
-    if isinstance(vocabulary, TokenVocabulary):
-        return [TokenEncoder(vocabulary)]
-    return [KernelEncoder.of(vocabulary) for _ in range(threads(workers))]
 
 
 def encode_blocks(text: Text, vocabulary: Vocabulary, **options: Any) -> Iterator[Ids]:
@@ -124,7 +92,7 @@ def encode_blocks(text: Text, vocabulary: Vocabulary, **options: Any) -> Iterato
     A text without sentences gives nothing. The options are those of `TextOptions`.
     """
     how = TextOptions(vocabulary=vocabulary, **options)
-    for block in encoded(source_of(text), encoders_of(vocabulary, how.workers), how):
+    for block in encoded(source_of(text), vocabulary.encoders(how.workers), how):
         yield block.ids
 
 
@@ -134,7 +102,7 @@ def encode_sentences(sentences: Sequence[str], vocabulary: Vocabulary) -> Ids:
     size = len(data)
     data.extend(bytes(PADDING))
     block = Block(data, size, "the sentences", 0, True, size)
-    result = _run(encoders_of(vocabulary, workers=1)[0], block, TextOptions())
+    result = _run(vocabulary.encoders(workers=1)[0], block, TextOptions())
     if isinstance(result, Fault):
         raise InputError(result.message, path=block.source, line=result.line)
     return result.ids

@@ -10,16 +10,19 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from modlm.arrays import Bytes, Ids, Ints
+from modlm.arrays import Bytes, Ids, Ints, threads
 from modlm.errors import VocabularyError
 from modlm.files import new_file
 from modlm.text import text_kernels
+from modlm.text.encoding import Encoder, KernelEncoder
+from modlm.text.options import TextOptions
+from modlm.text.reading import read
 from modlm.text.sources import PADDING, Text
 from modlm.text.word_list import (
     END_NAME,
@@ -82,28 +85,9 @@ class Vocabulary:
         return cls(*read_words(Path(path), strict=strict))
 
     @classmethod
-    def from_text(
-        cls,
-        text: Text,
-        *,
-        max_words: int | None = None,
-        min_count: int = 1,
-        unknown_name: bool = True,
-        encoding_errors: str = "strict",
-        workers: int | None = None,
-    ) -> Vocabulary:
-        """The words of a text by falling count, ties in the order of their UTF-8 bytes.
-
-        `max_words` counts ordinary words. The other arguments are those of `Corpus.from_text`.
-        """
-        from modlm.text import reading
-        from modlm.text.options import TextOptions
-
-        options = TextOptions(
-            max_words=max_words, min_count=min_count, unknown_name=unknown_name, encoding_errors=encoding_errors,
-            workers=workers,
-        )  # fmt: skip
-        return reading.read_words(text, options)
+    def from_text(cls, text: Text, **options: Any) -> Vocabulary:
+        """The words of a text by falling count, ties in the order of their UTF-8 bytes; see `TextOptions`."""
+        return cls(read(text, TextOptions(vocabulary=None, **options), lambda _: None).words)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -215,6 +199,11 @@ class Vocabulary:
         text_kernels.map_words(blob, offsets, *other.kernel_tables(), UNKNOWN, mapping)
         mapping[-1] = other.start
         return mapping
+
+    def encoders(self, workers: int | None = None) -> Sequence[Encoder]:
+        """What makes ids of texts, as many as can work side by side."""
+        kernel = partial(text_kernels.encode_lines, *self.kernel_tables(), self.start)
+        return [KernelEncoder(kernel) for _ in range(threads(workers))]
 
     def kernel_tables(self) -> tuple[Bytes, Ints, text_kernels.Table]:
         """(blob, offsets, table) as `text_kernels` explains them; built on the first call and shared afterwards."""

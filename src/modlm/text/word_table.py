@@ -6,6 +6,7 @@ count, ties by their UTF-8 bytes, so that neither threads nor blocks leave a tra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -26,16 +27,17 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 class WordTable:
     """A growing hash table of words; the arrays are those of `text_kernels`."""
 
-    def __init__(self) -> None:
-        lines = "".join(f"{name}\n" for name in PROVISIONAL).encode()
+    def __init__(self, names: Sequence[str] = PROVISIONAL) -> None:
+        """With these words to begin with."""
+        lines = "".join(f"{name}\n" for name in names).encode()
         self.blob: Bytes = np.zeros(8 * WORDS, np.uint8)
         self.blob[: len(lines)] = np.frombuffer(lines, np.uint8)
         self.offsets: Ints = np.zeros(WORDS + 1, np.int64)
-        self.offsets[1 : FIRST_WORD + 1] = np.cumsum([len(name) + 1 for name in PROVISIONAL])
+        self.offsets[1 : len(names) + 1] = np.cumsum([len(name) + 1 for name in names])
         self.counts: Ints = np.zeros(WORDS, np.int64)
         self.table: kernels.Table = np.zeros(0, np.uint64)
         self.state: Ints = np.zeros(kernels.STATE, np.int64)
-        self.state[kernels.TYPES], self.state[kernels.FILLED] = FIRST_WORD, len(lines)
+        self.state[kernels.TYPES], self.state[kernels.FILLED] = len(names), len(lines)
         self._rebuild(WORDS)
 
     def __len__(self) -> int:
@@ -55,15 +57,13 @@ class WordTable:
         if size + PADDING > len(self.blob):
             self.blob = _longer(self.blob, max(size + PADDING, 2 * len(self.blob)))
 
-    def encode(self, data: Bytes, size: int, unknown_name: bool, out: Ids) -> tuple[int, int, int, int]:
-        """`<s> w ... </s>` for each line in provisional ids; (status, position, ids written, unknown words = 0)."""
-        state = self.state
-        state[kernels.AT] = state[kernels.WROTE] = 0
+    def encode(self, data: Bytes, size: int, unknown_name: bool, out: Ids, state: Ints) -> int:
+        """See `text_kernels.collect_lines`; makes room where there is none."""
         while True:
             tables = self.blob, self.offsets, self.table, self.counts
-            status = kernels.collect_lines(data, size, *tables, unknown_name, out, state)
+            status = kernels.collect_lines(*tables, data, size, unknown_name, out, state)
             if status != kernels.FULL:
-                return status, int(state[kernels.AT]), int(state[kernels.WROTE]), 0
+                return status
             self.make_room(len(self) + 1, int(state[kernels.WANTED]))
 
     def absorb(self, other: WordTable) -> Ids:
