@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.counts.same_counts import assert_same_arrays
 
-from modlm.counts import MAX_ORDER, Counts, bytes_of, count_text
+from modlm.counts import MAX_ORDER, bytes_of, count_text
 from modlm.errors import ConfigError, InputError, VocabularyError
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
@@ -35,12 +35,6 @@ def test_a_corpus_keeps_its_vocabulary() -> None:
     count_text(corpus, vocabulary=corpus.vocabulary)
     with pytest.raises(VocabularyError, match="has a vocabulary already"):
         count_text(corpus, vocabulary=Vocabulary.from_words("x"))
-
-
-def test_the_class_has_the_same_door() -> None:
-    assert_same_arrays(
-        Counts.from_text(SENTENCES, order=2, edge="repeat"), count_text(SENTENCES, order=2, edge="repeat")
-    )
 
 
 @pytest.mark.parametrize("order", [0, -1, MAX_ORDER + 1])

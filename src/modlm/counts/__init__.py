@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from modlm.counts.counting import count_text, tally_text
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts, Layer
-from modlm.counts.counts_folder import open_counts, save_counts
+from modlm.counts.counts_folder import open_counts
 from modlm.counts.engine import CountOptions, Engine, bytes_of
 from modlm.counts.held_out_counts import held_out
 from modlm.counts.imported import counts_from_tables, export_counts, import_counts
@@ -36,6 +36,5 @@ __all__ = [
     "import_counts",
     "merge",
     "open_counts",
-    "save_counts",
     "tally_text",
 ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,38 +26,16 @@ from modlm.text.vocabulary import Vocabulary
 COUNTING, READING = CountOptions(), TextOptions()
 
 
-def count_text(
-    text: Text | Corpus,
-    *,
-    order: int | None = None,
-    vocabulary: Vocabulary | None = None,
-    edge: str = "once",
-    positions: Sequence[int] | None = None,
-    engine: str | None = None,
-    memory: int | str | None = None,
-    temporary: str | os.PathLike[str] | None = None,
-    workers: int | None = None,
-    master: str | None = None,
-    max_words: int | None = None,
-    min_count: int = 1,
-    unknown_name: bool = True,
-    encoding_errors: str = "strict",
-) -> Counts:
+def count_text(text: Text | Corpus, **options: Any) -> Counts:
     """Counts of a text: files, sentences or a corpus, up to an order (5).
 
-    `positions` instead of an order gives skip n-grams, as `counts.skip` says. The engine is `memory`, unless there is
-    a `memory` limit ("2GB"): then it is `disk`, with its files in `temporary`; `spark` counts where `master` says. The
-    rest is as for `Corpus.from_text`.
+    The options are those of `CountOptions` and `TextOptions`. `positions` instead of an order gives skip n-grams, as
+    `counts.skip` says. The engine is `memory`, unless there is a `memory` limit ("2GB"): then it is `disk`, with its
+    files in `temporary`; `spark` counts where `master` says.
     """
-    counting = CountOptions.asked(
-        order=order, edge=edge, positions=positions, engine=engine, memory=memory, temporary=temporary,
-        workers=workers, master=master,
-    )  # fmt: skip
-    reading = TextOptions(
-        vocabulary=vocabulary, max_words=max_words, min_count=min_count, unknown_name=unknown_name,
-        encoding_errors=encoding_errors, workers=workers,
-    )  # fmt: skip
-    with tally_text(text, counting, reading) as tally:
+    reading = {name: options[name] for name in TextOptions.__slots__ if name in options}
+    counting = {name: value for name, value in options.items() if name not in reading or name == "workers"}
+    with tally_text(text, CountOptions.asked(**counting), TextOptions(**reading)) as tally:
         return tally.counts
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,10 @@ from modlm.arrays import Ids, Ints, in_parallel, threads
 from modlm.counts import trie_kernels
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
+from modlm.store.folder import write_folder
 from modlm.text.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from modlm.store.manifest import Verify
-    from modlm.text.corpus import Corpus
-    from modlm.text.sources import Text
-
+KIND = "counts"
 EDGES = ("once", "repeat")
 MAX_ORDER = 16
 ONE_THREAD = 20_000  # words of a text below which a second thread does not pay
@@ -45,7 +42,7 @@ class Layer:
 
 
 class Counts:
-    """Read-only n-gram frequencies of orders 1..order."""
+    """Read-only n-gram frequencies of orders 1..order, from `count_text`, `open_counts`, `import_counts` or `merge`."""
 
     def __init__(
         self,
@@ -66,26 +63,6 @@ class Counts:
         """Sentences counted; 0 when the counts came without text."""
         self.cut_off = tuple(cut_off)
         """Per order, the least count that was kept by whoever made imported counts; empty when nothing was cut off."""
-
-    @classmethod
-    def from_text(cls, text: Text | Corpus, **options: Any) -> Counts:
-        """Counts of files, sentences or a corpus; the options are those of `count_text`."""
-        from modlm.counts.counting import count_text
-
-        return count_text(text, **options)
-
-    @classmethod
-    def open(cls, path: str | os.PathLike[str], *, verify: Verify = "fast") -> Counts:
-        """Counts from their folder, memory-mapped; "full" reads and checks every byte."""
-        from modlm.counts.counts_folder import open_counts
-
-        return open_counts(path, verify=verify)
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a counts folder, as `docs/formats.md` specifies it."""
-        from modlm.counts.counts_folder import save_counts
-
-        save_counts(self, path, overwrite=overwrite)
 
     @property
     def order(self) -> int:
@@ -211,6 +188,12 @@ class Counts:
         """The arrays by the names they have on disk."""
         trie = self.trie
         return {"words": trie.words, "first": trie.first, "suffix": trie.suffix, "frequencies": self.frequencies}
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a counts folder, as `docs/formats.md` specifies it."""
+        about = {"order": self.order, **self.vocabulary.fingerprints(), **self.settings()}
+        texts = self.vocabulary.files()
+        write_folder(path, kind=KIND, about=about, arrays=self.arrays(), texts=texts, overwrite=overwrite)
 
     def with_frequencies(self, frequencies: Frequencies, *, sentences: int | None = None) -> Counts:
         """The same n-grams with other frequencies; the trie is shared."""

@@ -13,23 +13,14 @@ import numpy as np
 
 from modlm.arrays import Ids
 from modlm.counts.checks import are_followers, are_suffixes
-from modlm.counts.counts import EDGES, MAX_ORDER, Counts
+from modlm.counts.counts import EDGES, KIND, MAX_ORDER, Counts
 from modlm.counts.skip import SkipCounts, SkipTrie, check_positions
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
-from modlm.store.folder import Folder, open_folder, write_folder
+from modlm.store.folder import Folder, open_folder
 from modlm.store.manifest import Verify
 from modlm.text.vocabulary import Vocabulary
 from modlm.text.vocabulary_files import vocabulary_in
-
-KIND = "counts"
-
-
-def save_counts(counts: Counts, target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a counts folder."""
-    about = {"order": counts.order, **counts.vocabulary.fingerprints(), **counts.settings()}
-    texts = counts.vocabulary.files()
-    write_folder(target, kind=KIND, about=about, arrays=counts.arrays(), texts=texts, overwrite=overwrite)
 
 
 def open_counts(path: str | os.PathLike[str], *, verify: Verify = "fast") -> Counts:
