@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from modlm.errors import InputError, require
@@ -111,6 +113,15 @@ PACKINGS = (
 def packing_of(head: bytes) -> Packing | None:
     """How a file with these first MAGIC_BYTES is packed; None when it is not."""
     return next((packing for packing in PACKINGS if packing.magic.match(head)), None)
+
+
+def packing_at(path: Path) -> Packing | None:
+    """How the file at a path is packed; None when it is not, or cannot be read: the reader will say why."""
+    with suppress(OSError):
+        if path.is_file():  # not a pipe, which can be read once
+            with path.open("rb") as stream:
+                return packing_of(stream.read(MAGIC_BYTES))
+    return None
 
 
 def _bomb(packing: Packing, source: str) -> InputError:
