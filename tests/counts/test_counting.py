@@ -60,7 +60,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_texts_too_long_for_memory_are_sent_to_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("modlm.counts.engine.LONGEST", 10)
+    monkeypatch.setattr("modlm.counts.engine.MOST", 10)
     with pytest.raises(ConfigError, match='Use "disk"'):
         count_text(["a b c d e f g h i"])
 

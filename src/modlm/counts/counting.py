@@ -7,11 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
-import numpy as np
-
 from modlm.counts.counts import Counts
 from modlm.counts.engine import CountOptions
-from modlm.counts.skip import SkipCounts, build
 from modlm.counts.spark import spark_tally
 from modlm.counts.spark.store import has_scheme
 from modlm.counts.tally import LocalTally, Tally
@@ -50,8 +47,7 @@ def tally_text(
             yield tally
         return
     with _as_corpus(text, reading, counting.temporary, on_disk=counting.engine == "disk") as corpus:
-        counts = _count_skips(corpus, counting) if counting.skips else count(corpus, counting)
-        yield LocalTally(corpus, counts)
+        yield LocalTally(corpus, count(corpus, counting))
 
 
 @contextmanager
@@ -72,13 +68,6 @@ def _spark_tally(text: Text | Corpus, counting: CountOptions, reading: TextOptio
         spark_tally(corpus, counting, reading) as tally,
     ):
         yield tally
-
-
-def _count_skips(corpus: Corpus, counting: CountOptions) -> SkipCounts:
-    assert counting.positions is not None
-    ids = np.asarray(corpus.ids)
-    trie, frequencies = build(ids, vocab_size=len(corpus.vocabulary), positions=counting.positions)
-    return SkipCounts(corpus.vocabulary, trie, frequencies, sentences=corpus.sentences)
 
 
 @contextmanager

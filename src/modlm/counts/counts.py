@@ -7,7 +7,7 @@ frequencies, so whatever reads counts reads all three. An n-gram with frequency 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -26,6 +26,7 @@ from modlm.text.vocabulary import Vocabulary
 KIND = "counts"
 EDGES = ("once", "repeat")
 MAX_ORDER = 16
+MOST = 2**32 - 1  # nodes of a trie, or words of a text, that 32 bits tell apart
 ONE_THREAD = 20_000  # words of a text below which a second thread does not pay
 
 Frequencies = NDArray[np.uint32] | NDArray[np.uint64]
@@ -90,17 +91,16 @@ class Counts:
 
         The text begins with an empty context; `<s>` begins a sentence, NONE empties the context again.
         """
-        trie, start, (start_node, start_depth) = self.trie, len(self.vocabulary), self.start_context
+        walk = self._walk()
         contexts_TN, nodes_TN = np.empty((2, len(ids), self.order), dtype=np.uint32)
-
-        def part(low: int, high: int) -> None:
-            trie_kernels.walk(
-                trie.words, trie.first, trie.suffix, self.order, ids[low:high], start, start_node, start_depth, 0, 0,
-                contexts_TN[low:high], nodes_TN[low:high],
-            )  # fmt: skip
-
-        in_parallel([partial(part, *bounds) for bounds in at_sentences(ids, start, threads())])
+        ranges = at_sentences(ids, len(self.vocabulary), threads())
+        in_parallel([partial(walk, ids[a:b], contexts_TN[a:b], nodes_TN[a:b]) for a, b in ranges])
         return contexts_TN, nodes_TN
+
+    def _walk(self) -> Callable[[Ids, Ids, Ids], object]:
+        trie, (node, depth) = self.trie, self.start_context
+        tables = trie.words, trie.first, trie.suffix, self.order
+        return lambda ids, *out: trie_kernels.walk(*tables, ids, len(self.vocabulary), node, depth, 0, 0, *out)
 
     def node(self, ids: Sequence[int]) -> int:
         """The node of one n-gram given by ids; 0 when it is not there (or empty)."""
@@ -214,7 +214,7 @@ def at_sentences(ids: Ids, start: int, parts: int) -> list[tuple[int, int]]:
 
 def narrowed(frequencies: NDArray[np.integer[Any]]) -> Frequencies:
     """Frequencies as they are kept: in 32 bits, or in 64 when some count needs it."""
-    wide = int(frequencies.max(initial=0)) > np.iinfo(np.uint32).max
+    wide = int(frequencies.max(initial=0)) > MOST
     return frequencies.astype(np.uint64, copy=False) if wide else frequencies.astype(np.uint32, copy=False)
 
 

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from modlm.arrays import Ids
 from modlm.counts import disk_kernels
-from modlm.counts.counts import Frequencies
+from modlm.counts.counts import MOST, Frequencies
 from modlm.counts.disk_runs import OUT_ROWS, RowsUK, packing
 from modlm.counts.linking import link_suffixes
 from modlm.counts.trie import Trie
 from modlm.errors import EstimationError
 from modlm.store.npy import AnyArray, NpyWriter, forget, new_npy, open_npy
 
-MOST = 2**32 - 1
 PIECE = 1 << 20  # entries copied at a time
 
 

@@ -22,9 +22,7 @@ def held_out(counts: Counts, fold: Corpus | Ids) -> Counts:
     """The counts of everything but the fold: whole sentences of the counted text, as a corpus or as its ids."""
     fold = _as_corpus(counts, fold)
     frequencies: Frequencies = counts.frequencies.copy()
-    begin = 0
-    while begin < fold.sentences:
-        end = max(begin + 1, int(np.searchsorted(fold.starts, fold.starts[begin] + POSITIONS, side="right")) - 1)
+    for begin, end in fold.stretches(POSITIONS):
         ids = np.asarray(fold.ids[fold.starts[begin] : fold.starts[end]])
         _, nodes_TN = counts.walk(ids)
         missing = trie_kernels.take_away(nodes_TN, ids, fold.vocabulary.start, counts.edge == "repeat", frequencies)
@@ -34,7 +32,6 @@ def held_out(counts: Counts, fold: Corpus | Ids) -> Counts:
                 f"The fold is not part of the counted text: {words!r} occurs more often in it than in all of the text. "
                 f"Hold out sentences of the very text that was counted, with the same vocabulary."
             )
-        begin = end
     return counts.with_frequencies(frequencies, sentences=counts.sentences - fold.sentences)
 
 

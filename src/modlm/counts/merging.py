@@ -17,7 +17,7 @@ import numpy as np
 from modlm.arrays import Ids, even_ranges, in_parallel, joined, threads
 from modlm.counts import merge_kernels
 from modlm.counts.checks import check_sound
-from modlm.counts.counts import Counts, Frequencies, narrowed
+from modlm.counts.counts import MOST, Counts, Frequencies, narrowed
 from modlm.counts.linking import link_suffixes
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import Trie
@@ -25,7 +25,6 @@ from modlm.errors import ConfigError, EstimationError
 from modlm.text.vocabulary import Vocabulary
 
 RANGES_PER_THREAD = 4
-MOST = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,15 @@ with context ids where plain counts have the nodes one order down, and nothing c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints, in_parallel, threads
+from modlm.arrays import Ids, Ints
 from modlm.counts import skip_kernels
-from modlm.counts.counts import MAX_ORDER, Counts, Frequencies, Layer, at_sentences
+from modlm.counts.counts import MAX_ORDER, Counts, Frequencies, Layer
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
 from modlm.text.vocabulary import Vocabulary
@@ -85,20 +84,10 @@ class SkipCounts(Counts):
         """What smoothing reads of one order."""
         return Layer(self.trie, self.frequencies, *self.trie.context_levels[order - 1 : order + 1])
 
-    def walk(self, ids: Ids) -> tuple[Ids, Ids]:
-        """Context (NONE if unseen) and n-gram node (0 if unseen) of every order at every position of a text."""
-        trie, start = self.trie, len(self.vocabulary)
-        contexts_TN, nodes_TN = np.empty((2, len(ids), self.order), dtype=np.uint32)
-        positions = np.array(self.positions, dtype=np.int64)
-
-        def part(low: int, high: int) -> None:
-            skip_kernels.walk(
-                trie.words, trie.first, trie.context_words, trie.context_first, positions, ids[low:high], start,
-                contexts_TN[low:high], nodes_TN[low:high],
-            )  # fmt: skip
-
-        in_parallel([partial(part, *bounds) for bounds in at_sentences(ids, start, threads())])
-        return contexts_TN, nodes_TN
+    def _walk(self) -> Callable[[Ids, Ids, Ids], object]:
+        trie, positions = self.trie, np.array(self.positions, dtype=np.int64)
+        tables = trie.words, trie.first, trie.context_words, trie.context_first, positions
+        return lambda ids, *out: skip_kernels.walk(*tables, ids, len(self.vocabulary), *out)
 
     def nodes(self, ngrams_BC: Ids) -> Ids:
         """The node of each row (remotest position first, word last), 0 where the n-gram is not there."""

@@ -21,6 +21,7 @@ from modlm.formats import write_kernels
 from modlm.formats.arpa.header import MAX_ORDER
 from modlm.formats.lines import Lines, open_lines, shown
 from modlm.formats.output import RowWriter, text_output
+from modlm.formats.row_order import group_starts, sorting
 from modlm.progress import progress
 from modlm.text import text_kernels
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
@@ -179,24 +180,14 @@ class _Reader:
 
 def _summed(ngrams: Ids, counts: Ints, largest_id: int, path: Path) -> tuple[Ids, Ints]:
     """The different rows in the order of their ids, with the sums of their counts."""
-    order = ngrams.shape[1]
-    bits = largest_id.bit_length()
-    if order * bits <= 64:
-        keys = np.zeros(len(ngrams), np.uint64)
-        for position in range(order):
-            keys = (keys << np.uint64(bits)) | ngrams[:, position]
-        rows = np.argsort(keys)
-    else:
-        rows = np.lexsort(tuple(ngrams[:, position] for position in reversed(range(order))))
+    rows = sorting(ngrams, largest_id)
     ngrams, counts = ngrams[rows], counts[rows]
-    new = np.ones(len(ngrams), bool)
-    new[1:] = (ngrams[1:] != ngrams[:-1]).any(axis=1)
-    if new.all():
+    first = group_starts(ngrams)
+    if len(first) == len(ngrams):
         return ngrams, counts
-    first = np.flatnonzero(new)
     if np.add.reduceat(counts.astype(float), first).max() >= 2.0**63:
         raise InputError(
-            f"the counts of one {order}-gram add up to more than 2^63 - 1, which no real text reaches. "
+            f"the counts of one {ngrams.shape[1]}-gram add up to more than 2^63 - 1, which no real text reaches. "
             "Check the files for damaged lines.",
             path=path,
         )

@@ -23,10 +23,14 @@ from modlm.progress import progress, short
 from modlm.text import text_kernels as kernels
 from modlm.text.options import TextOptions
 from modlm.text.sources import PADDING, Block, Files, Sentences, Text, as_lines, source_of
-from modlm.text.word_list import END_NAME, SPACE, START_NAME, UNKNOWN_NAME
+from modlm.text.word_list import RESERVED, SPACE, UNKNOWN_NAME
 
 if TYPE_CHECKING:
     from modlm.text.vocabulary import Vocabulary
+
+NOT_UTF8 = (
+    'is not valid UTF-8. Convert the text to UTF-8, or have such bytes replaced with encoding_errors = "replace".'
+)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -83,7 +87,8 @@ class KernelEncoder:
         at, wrote, unknown = self.state[[kernels.AT, kernels.WROTE, kernels.UNKNOWNS]].tolist()
         if status == kernels.DONE:
             return Encoded(self.out[:wrote].copy(), lines, unknown, wrote - 2 * lines, size)
-        return Fault(data.count(b"\n", 0, at) + 1, _reserved_message(data, at))
+        name = next(name for name in RESERVED if data.startswith(name.encode(), at))
+        return Fault(data.count(b"\n", 0, at) + 1, refused_word(name, "the text"))
 
 
 def encode_blocks(text: Text, vocabulary: Vocabulary, **options: Any) -> Iterator[Ids]:
@@ -187,19 +192,16 @@ def _invalid_utf8(block: Block) -> int | None:
 
 
 def _utf8_fault(block: Block, at: int) -> Fault:
-    column = at - block.data.rfind(b"\n", 0, at)
-    return Fault(
-        block.data.count(b"\n", 0, at) + 1,
-        f"byte {column} of the line (0x{block.data[at]:02x}, byte {block.offset + at + 1} of the text) is not valid "
-        f'UTF-8. Convert the text to UTF-8, or have such bytes replaced with encoding_errors = "replace".',
-    )
+    column, byte = at - block.data.rfind(b"\n", 0, at), f"0x{block.data[at]:02x}"
+    place = f"byte {column} of the line ({byte}, byte {block.offset + at + 1} of the text)"
+    return Fault(block.data.count(b"\n", 0, at) + 1, f"{place} {NOT_UTF8}")
 
 
-def _reserved_message(data: bytearray, at: int) -> str:
-    name = next(name for name in (START_NAME, END_NAME, UNKNOWN_NAME) if data.startswith(name.encode(), at))
+def refused_word(name: str, place: str) -> str:
+    """The message about a word that may not stand there."""
     if name == UNKNOWN_NAME:
-        return f"{name} stands in the text, which unknown_name = False forbids. Take it out, or allow it as a word."
+        return f"{name} stands in {place}, which unknown_name = False forbids. Take it out, or allow it as a word."
     return (
-        f"{name} stands in the text, but it is a reserved name: boundaries are added to every line by themselves. "
+        f"{name} stands in {place}, but it is a reserved name: boundaries are added to every line by themselves. "
         f"Take it out of the text or write it differently."
     )

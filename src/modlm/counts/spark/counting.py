@@ -17,7 +17,7 @@ from modlm.counts.disk_trie import TrieWriter
 from modlm.counts.engine import CountOptions
 from modlm.counts.spark import windows as jobs
 from modlm.counts.spark.folds import in_folds
-from modlm.counts.spark.session import Cluster, spark_session
+from modlm.counts.spark.session import spark_session
 from modlm.counts.spark.store import Store, working_store
 from modlm.counts.spark.text import Lines, encode, lines_of, vocabulary_of, write_corpus
 from modlm.counts.spark.watching import watched
@@ -152,8 +152,7 @@ def spark_tally(
 
     The tally is good inside the block; counts it gave stay good.
     """
-    cluster = Cluster(master=options.master, memory=options.memory, conf=options.conf)
-    with spark_session(cluster) as session, working_store(session, options.temporary) as (store, folder):
+    with spark_session(options) as session, working_store(session, options.temporary) as (store, folder):
         if isinstance(text, Corpus):
             write_corpus(store, text)
             with _partitions(session, 5 * len(text.ids)):

@@ -20,8 +20,9 @@ from modlm.counts.spark.store import Store, has_scheme
 from modlm.counts.spark.watching import watched
 from modlm.errors import InputError
 from modlm.text.corpus import Corpus
+from modlm.text.encoding import NOT_UTF8, refused_word
 from modlm.text.options import TextOptions
-from modlm.text.packing import MAGIC_BYTES, packing_of
+from modlm.text.packing import packing_at
 from modlm.text.vocabulary import END, Vocabulary
 from modlm.text.word_list import END_NAME, HEADER, RESERVED, START_NAME, UNKNOWN_NAME
 
@@ -103,17 +104,11 @@ def _checked(path: str) -> str:
     file = Path(path)
     if file.name.startswith(("_", ".")):
         raise InputError("Spark passes over files whose names begin with _ or a dot. Rename it.", path=path)
-    if file.is_file():
-        try:
-            with file.open("rb") as stream:
-                packing = packing_of(stream.read(MAGIC_BYTES))
-        except OSError as error:
-            raise InputError(f"it cannot be read: {error.strerror}.", path=path) from error
-        if packing is not None and packing.name not in ENDINGS:
-            raise InputError(f"Spark cannot unpack {packing.name}. Unpack it, or pack it as bz2 or zst.", path=path)
-        if packing is not None and file.suffix != ENDINGS[packing.name]:
-            ending = ENDINGS[packing.name]
-            raise InputError(f"it is packed ({packing.name}), which Spark knows by the ending {ending}.", path=path)
+    packing = packing_at(file)
+    if packing is not None and packing.name not in ENDINGS:
+        raise InputError(f"Spark cannot unpack {packing.name}. Unpack it, or pack it as bz2 or zst.", path=path)
+    if packing is not None and file.suffix != (ending := ENDINGS[packing.name]):
+        raise InputError(f"it is packed ({packing.name}), which Spark knows by the ending {ending}.", path=path)
     escaped = "".join("\\" + letter if letter in GLOB else letter for letter in str(file.absolute()))
     return f"file://{escaped}"
 
@@ -196,20 +191,7 @@ def _fault(store: Store, lines: Lines) -> InputError:
     name, line = next(name for name in names if name in row["words"]), str(row["line"])
     place = f"the line that begins with {line[:60]!r}"
     path = row["file"].removeprefix("file://")
-    if name == INVALID:
-        return InputError(
-            f'{place} is not valid UTF-8. Convert the text to UTF-8, or have such bytes replaced with '
-            f'encoding_errors = "replace".', path=path,
-        )  # fmt: skip
-    if name == UNKNOWN_NAME:
-        return InputError(
-            f"{name} stands in {place}, which unknown_name = False forbids. Take it out, or allow it as a word.",
-            path=path,
-        )
-    return InputError(
-        f"{name} stands in {place}, but it is a reserved name: boundaries are added to every line by themselves. Take "
-        f"it out of the text or write it differently.", path=path,
-    )  # fmt: skip
+    return InputError(f"{place} {NOT_UTF8}" if name == INVALID else refused_word(name, place), path=path)
 
 
 def write_corpus(store: Store, corpus: Corpus) -> None:
@@ -217,14 +199,12 @@ def write_corpus(store: Store, corpus: Corpus) -> None:
     import pyarrow
 
     schema = pyarrow.schema({"line": pyarrow.int64(), "ids": pyarrow.list_(pyarrow.int32())})
-    starts, begin = corpus.starts, 0
     with store.writer("sentences", schema) as writer:
-        while begin < corpus.sentences:
-            end = max(begin + 1, int(np.searchsorted(starts, starts[begin] + PIECE, side="right")) - 1)
-            ids = np.asarray(corpus.ids[starts[begin] : starts[end]])
+        for begin, end in corpus.stretches(PIECE):
+            starts = corpus.starts[begin : end + 1]
+            ids = np.asarray(corpus.ids[starts[0] : starts[-1]])
             inner = ids[(ids != corpus.vocabulary.start) & (ids != END)].astype(np.int32)
-            offsets = (starts[begin : end + 1] - starts[begin]) - 2 * np.arange(end - begin + 1)
-            rows = pyarrow.ListArray.from_arrays(pyarrow.array(offsets, pyarrow.int32()), pyarrow.array(inner))
+            offsets = pyarrow.array(starts - starts[0] - 2 * np.arange(len(starts)), pyarrow.int32())
             numbers = pyarrow.array(np.arange(begin, end, dtype=np.int64))
+            rows = pyarrow.ListArray.from_arrays(offsets, pyarrow.array(inner))
             writer.write_table(pyarrow.table([numbers, rows], schema=schema))
-            begin = end
