@@ -63,10 +63,7 @@ def _spark_tally(text: Text | Corpus, counting: CountOptions, reading: TextOptio
     place = counting.temporary
     local = None if place is not None and has_scheme(os.fspath(place)) else place
     again = cast("Text", source.items) if source is not None else text
-    with (
-        _as_corpus(again, reading, local, on_disk=True) as corpus,
-        spark_tally(corpus, counting, reading) as tally,
-    ):
+    with _as_corpus(again, reading, local, on_disk=True) as corpus, spark_tally(corpus, counting, reading) as tally:
         yield tally
 
 

@@ -43,9 +43,7 @@ class Store:
         if scheme is None:
             self._files, self._place = fs.LocalFileSystem(), root
         else:
-            self._files, self._place = fs.FileSystem.from_uri(
-                SAME.get(scheme[1], scheme[1]) + root[len(scheme[1]) :],
-            )
+            self._files, self._place = fs.FileSystem.from_uri(SAME.get(scheme[1], scheme[1]) + root[len(scheme[1]) :])
 
     def write(self, name: str, frame: DataFrame, *, title: str) -> None:
         """Run the jobs that the table needs."""
