@@ -132,32 +132,21 @@ def _merge_two(a: Grown, b: Grown, *, vocab_size: int, workers: int | None) -> G
     words, frequencies = [a.words[:start]], [a.frequencies[:start].astype(dtype) + b.frequencies[:start].astype(dtype)]
     first, levels = [np.ones(1, dtype=np.uint32)], [0, 1, start]
     for _ in range(2, len(a.levels) - 1):
-        merged = _merge_order(a, b, from_a, from_b, dtype, workers)
-        if levels[-1] + len(merged.words) >= MOST:
+        own_first, own_words, own_frequencies, from_a, from_b = _merge_order(a, b, from_a, from_b, dtype, workers)
+        if levels[-1] + len(own_words) >= MOST:
             raise EstimationError(f"Together the counts have more than {MOST:,} n-grams. Use a lower order.")
-        first.append(merged.first + np.uint32(levels[-1]))
-        words.append(merged.words)
-        frequencies.append(merged.frequencies)
-        from_a, from_b = merged.from_a, merged.from_b
-        levels.append(levels[-1] + len(merged.words))
+        first.append(own_first + np.uint32(levels[-1]))
+        words.append(own_words)
+        frequencies.append(own_frequencies)
+        levels.append(levels[-1] + len(own_words))
     first.append(np.array([levels[-1]], dtype=np.uint32))
     return Grown(joined(words), joined(first), narrowed(joined(frequencies)), tuple(levels))
 
 
-@dataclass(frozen=True, slots=True)
-class MergedOrder:
-    """The n-grams of one order, with the nodes they had in both tries."""
-
-    words: Ids
-    frequencies: Frequencies
-    first: Ids
-    from_a: Ids
-    from_b: Ids
-
-
 def _merge_order(
     a: Grown, b: Grown, from_a: Ids, from_b: Ids, dtype: np.dtype[np.generic], workers: int | None
-) -> MergedOrder:
+) -> tuple[Ids, Ids, Frequencies, Ids, Ids]:
+    """First followers, words and frequencies of one order, and the nodes that its n-grams had in both tries."""
     ranges = even_ranges(len(from_a), threads(workers) * RANGES_PER_THREAD)
     tries = a.words, a.first, b.words, b.first
     counting = [partial(merge_kernels.count_followers, *tries, from_a, from_b, *bounds) for bounds in ranges]
@@ -173,4 +162,4 @@ def _merge_order(
         for bounds, node in zip(ranges, starts, strict=False)
     ]  # fmt: skip
     in_parallel(tasks, workers=workers)
-    return MergedOrder(words, frequencies, first, to_a, to_b)
+    return first, words, frequencies, to_a, to_b

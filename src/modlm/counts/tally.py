@@ -45,16 +45,13 @@ class LocalTally:
     counts: Counts
 
     def continuation(self) -> Counts:
-        """See `Tally`."""
         return self.counts.continuation()
 
     def held_out(self, folds: int) -> Iterator[Counts]:
-        """See `Tally`."""
         for fold in self.corpus.folds(folds):
             yield held_out(self.counts, fold)
 
     def counts_of_counts(self, largest: int) -> tuple[list[Ints], list[Ints]]:
-        """See `Tally`."""
         both = (self.counts, self.counts.continuation())
         raw, continued = ([of.counts_of_counts(n, largest)[1:] for n in range(1, of.order + 1)] for of in both)
         return raw, continued

@@ -88,8 +88,7 @@ class Corpus:
     def from_ids(cls, ids: Ids, vocabulary: Vocabulary) -> Corpus:
         """From ids that are `<s> w ... </s>` again and again; they are checked, and shared."""
         ids = np.asarray(ids, np.uint32)
-        numbers = check_ids(ids, vocabulary)
-        return cls(ids, vocabulary, numbers.sentences, numbers.unknown)
+        return cls(ids, vocabulary, *check_ids(ids, vocabulary))
 
     @classmethod
     def joined(cls, parts: Sequence[Corpus]) -> Corpus:
@@ -107,7 +106,7 @@ class Corpus:
         Sizes and vocabulary are always checked; "full" looks at every id too, since a wrong one leads kernels astray.
         """
         ids, vocabulary, numbers, sources = read_folder(Path(folder), verify=verify)
-        return cls(ids, vocabulary, numbers.sentences, numbers.unknown, sources)
+        return cls(ids, vocabulary, *numbers, sources)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the corpus to a folder."""

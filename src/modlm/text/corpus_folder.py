@@ -7,9 +7,8 @@ looks at every id instead.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +25,7 @@ KIND, IDS = "corpus", "ids.npy"
 PIECE = 1 << 22  # ids looked at together when a corpus is checked
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(NamedTuple):
     """What a corpus counts."""
 
     sentences: int

@@ -24,28 +24,11 @@ from modlm.text.encoding import Encoder, KernelEncoder
 from modlm.text.options import TextOptions
 from modlm.text.reading import read
 from modlm.text.sources import PADDING, Text
-from modlm.text.word_list import (
-    END_NAME,
-    RESERVED,
-    SPACE,
-    START_NAME,
-    UNKNOWN_NAME,
-    line_offsets,
-    read_words,
-    words_as_lines,
-)
-
-__all__ = [
-    "END",
-    "END_NAME",
-    "RESERVED",
-    "START_NAME",
-    "UNKNOWN",
-    "UNKNOWN_NAME",
-    "VOCABULARY",
-    "Vocabulary",
-    "split_words",
-]
+from modlm.text.word_list import END_NAME as END_NAME
+from modlm.text.word_list import RESERVED as RESERVED
+from modlm.text.word_list import SPACE, line_offsets, read_words, words_as_lines
+from modlm.text.word_list import START_NAME as START_NAME
+from modlm.text.word_list import UNKNOWN_NAME as UNKNOWN_NAME
 
 UNKNOWN = 0
 END = 1

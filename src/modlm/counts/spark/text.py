@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 WHITE_SPACE = r"[ \t\n\x0B\f\r\x00]+"
 INVALID = "not UTF-8"  # with white space inside, so that no text has this word
-ENDINGS = {"gzip": ".gz", "bzip2": ".bz2", "zstandard": ".zst"}
 GLOB = "\\[]{}*?"
 ROWS = 1 << 16  # of a table, at a time
 PIECE = 1 << 22  # ids written at a time
@@ -105,10 +104,10 @@ def _checked(path: str) -> str:
     if file.name.startswith(("_", ".")):
         raise InputError("Spark passes over files whose names begin with _ or a dot. Rename it.", path=path)
     packing = packing_at(file)
-    if packing is not None and packing.name not in ENDINGS:
+    if packing is not None and packing.name == "xz":
         raise InputError(f"Spark cannot unpack {packing.name}. Unpack it, or pack it as bz2 or zst.", path=path)
-    if packing is not None and file.suffix != (ending := ENDINGS[packing.name]):
-        raise InputError(f"it is packed ({packing.name}), which Spark knows by the ending {ending}.", path=path)
+    if packing is not None and file.suffix != packing.ending:
+        raise InputError(f"it is packed ({packing.name}), which Spark knows by the ending {packing.ending}.", path=path)
     escaped = "".join("\\" + letter if letter in GLOB else letter for letter in str(file.absolute()))
     return f"file://{escaped}"
 
