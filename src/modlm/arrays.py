@@ -149,12 +149,11 @@ def _pool(count: int) -> tuple[ThreadPoolExecutor, list[int]]:
     Starting them anew for each call would cost more than a small batch of sentences.
     """
     numbers = list[int]()
-    begin = functools.partial(_begin, numbers)
+
+    def begin() -> None:
+        numbers.append(threading.get_native_id())
+
     return ThreadPoolExecutor(count, thread_name_prefix="modlm-worker", initializer=begin), numbers
-
-
-def _begin(numbers: list[int]) -> None:
-    numbers.append(threading.get_native_id())
 
 
 if hasattr(os, "register_at_fork"):

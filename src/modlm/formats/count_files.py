@@ -143,7 +143,10 @@ class _Reader:
         if vocabulary is None:
             vocabulary, id_of = self._own_vocabulary()
         else:
-            id_of = self._ids_in(vocabulary)
+            words, id_of = self.words, np.empty(len(self.words), np.uint32)
+            known = vocabulary.kernel_tables()
+            text_kernels.map_words(words.blob, words.offsets[: len(words) + 1], *known, UNKNOWN, id_of)
+            id_of[PROVISIONAL.index("<s>")] = vocabulary.start
         orders = []
         for order in range(1, max(self.ngrams) + 1):
             if order not in self.ngrams:
@@ -169,13 +172,6 @@ class _Reader:
                     words.counts[seen] = np.maximum(words.counts[seen], 1)
         lines, id_of, _ = words.ordered(max_words=None, min_count=1)
         return Vocabulary(lines), id_of
-
-    def _ids_in(self, vocabulary: Vocabulary) -> Ids:
-        words = self.words
-        id_of = np.empty(len(words), np.uint32)
-        text_kernels.map_words(words.blob, words.offsets[: len(words) + 1], *vocabulary.kernel_tables(), UNKNOWN, id_of)
-        id_of[PROVISIONAL.index("<s>")] = vocabulary.start
-        return id_of
 
 
 def _summed(ngrams: Ids, counts: Ints, largest_id: int, path: Path) -> tuple[Ids, Ints]:
@@ -221,8 +217,4 @@ def write_counts(
         for ngrams, counts in orders:
             rows, numbers = np.ascontiguousarray(ngrams, np.uint32), np.ascontiguousarray(counts, np.int64)
             assert len(rows) == len(numbers) and (len(rows) == 0 or numbers.min() > 0)
-            writer.write(rows, partial(write_kernels.write_count_rows, rows, numbers), _no_odd_rows)
-
-
-def _no_odd_rows(row: int) -> bytes:
-    raise AssertionError(f"row {row} was not written")
+            writer.write(rows, partial(write_kernels.write_count_rows, rows, numbers))

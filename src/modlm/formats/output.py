@@ -45,7 +45,7 @@ class RowWriter:
         self,
         ngrams: Ids,
         rows: Callable[[int, Bytes, Ints, Bytes], tuple[int, int, int]],
-        odd_row: Callable[[int], bytes],
+        odd_row: Callable[[int], bytes] | None = None,
     ) -> None:
         """All rows: `rows(row, blob, offsets, buffer)` is a bound kernel; what it leaves is `odd_row`'s."""
         assert ngrams.size == 0 or ngrams.max() <= self.vocabulary.start, "ids of another vocabulary"
@@ -54,6 +54,7 @@ class RowWriter:
             row, size, end = rows(row, self.blob, self.offsets, self.buffer)
             self.stream.write(self.buffer[:size].data)
             if end == write_kernels.ODD_NUMBER:
+                assert odd_row is not None
                 self.stream.write(odd_row(row))
                 row += 1
             elif end != write_kernels.ALL_WRITTEN and size == 0:  # a single row that is longer than the buffer

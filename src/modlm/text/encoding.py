@@ -141,15 +141,21 @@ def encoded(source: Files | Sentences, encoders: Sequence[Encoder], options: Tex
 
 def _run(encoder: Encoder, block: Block, options: TextOptions) -> Encoded | Fault:
     """A block's ids; what is not UTF-8 is replaced or reported, after whatever is wrong in the lines before it."""
-    encode = partial(encoder.encode, unknown_name=options.unknown_name)
-    bad = None if block.data.isascii() else _invalid_utf8(block)
-    if bad is None:
-        return encode(block.data, block.size)
+    encode, data, size = partial(encoder.encode, unknown_name=options.unknown_name), block.data, block.size
+    try:
+        if not data.isascii():
+            with memoryview(data) as view:
+                str(view[:size], "utf-8")
+        return encode(data, size)
+    except UnicodeDecodeError as error:
+        at = error.start
     if options.encoding_errors == "replace":
-        repaired = block.data[: block.size].decode("utf-8", "replace").encode()
+        repaired = data[:size].decode("utf-8", "replace").encode()
         return encode(bytearray(repaired + bytes(PADDING)), len(repaired))
-    before = encode(block.data, block.data.rfind(b"\n", 0, bad) + 1)
-    return before if isinstance(before, Fault) else _utf8_fault(block, bad)
+    begin = data.rfind(b"\n", 0, at) + 1
+    before = encode(data, begin)
+    place = f"byte {at - begin + 1} of the line (0x{data[at]:02x}, byte {block.offset + at + 1} of the text)"
+    return before if isinstance(before, Fault) else Fault(data.count(b"\n", 0, at) + 1, f"{place} {NOT_UTF8}")
 
 
 def in_order(
@@ -179,22 +185,6 @@ def count_words(data: bytes | bytearray, size: int) -> int:
     """Words between ASCII white space in the first `size` bytes."""
     space = _IS_SPACE[np.frombuffer(data, np.uint8, count=size)]
     return int(np.count_nonzero(space[:-1] < space[1:])) + int(size > 0 and not space[-1])
-
-
-def _invalid_utf8(block: Block) -> int | None:
-    """Where the first byte stands that is not UTF-8."""
-    try:
-        with memoryview(block.data) as view:
-            str(view[: block.size], "utf-8")
-    except UnicodeDecodeError as error:
-        return error.start
-    return None
-
-
-def _utf8_fault(block: Block, at: int) -> Fault:
-    column, byte = at - block.data.rfind(b"\n", 0, at), f"0x{block.data[at]:02x}"
-    place = f"byte {column} of the line ({byte}, byte {block.offset + at + 1} of the text)"
-    return Fault(block.data.count(b"\n", 0, at) + 1, f"{place} {NOT_UTF8}")
 
 
 def refused_word(name: str, place: str) -> str:

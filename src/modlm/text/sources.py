@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -123,7 +123,11 @@ def source_of(text: Text) -> Files | Sentences:
         return Sentences(())
     if isinstance(first, os.PathLike):
         return Files(_only_paths(chain((first,), items)))
-    _refuse_file_names(text)
+    if isinstance(text, list | tuple) and all(map(_is_file, text)):  # somebody meant the files
+        raise InputError(
+            f"Strings in a list are sentences, but {text[0]!r} is the name of a file. "
+            f"Give files as paths, [pathlib.Path({text[0]!r})], or a single file as a plain string."
+        )
     return Sentences(chain((first,), items))
 
 
@@ -134,20 +138,10 @@ def _only_paths(items: Iterable[object]) -> Iterator[os.PathLike[str]]:
         yield item
 
 
-def _refuse_file_names(text: object) -> None:
-    """Strings in a list are sentences; when all of them name files, somebody meant the files."""
-    if isinstance(text, list | tuple) and all(isinstance(item, str) and _is_file(item) for item in text):
-        raise InputError(
-            f"Strings in a list are sentences, but {text[0]!r} is the name of a file. "
-            f"Give files as paths, [pathlib.Path({text[0]!r})], or a single file as a plain string."
-        )
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):  # too long, or with NUL: no file has such a name
-        return False
+def _is_file(item: object) -> bool:
+    with suppress(OSError, ValueError):  # too long, or with NUL: no file has such a name
+        return isinstance(item, str) and Path(item).is_file()
+    return False
 
 
 def _joined(item: object, number: int) -> str:

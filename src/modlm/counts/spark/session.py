@@ -101,16 +101,15 @@ def _own_signals() -> Iterator[None]:
 
 def stop(session: SparkSession) -> None:
     """End the session and its jobs, from a thread of its own: after Ctrl-C this one's talk with Java is not over."""
-    ending = threading.Thread(target=_try_to_stop, args=(session,), name="modlm-spark-stop", daemon=True)
+
+    def try_to_stop() -> None:
+        with suppress(Exception):  # a Java that no longer answers ends with us; what went wrong before is what is told
+            session.stop()
+
+    ending = threading.Thread(target=try_to_stop, name="modlm-spark-stop", daemon=True)
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # that Java is gone already
         ending.start()
         ending.join(timeout=PATIENCE_AT_THE_END)
-
-
-def _try_to_stop(session: SparkSession) -> None:
-    """A Java that no longer answers has ended or ends with us; what went wrong before that is what has to be told."""
-    with suppress(Exception):
-        session.stop()
 
 
 def settings(options: CountOptions) -> dict[str, str]:
