@@ -144,14 +144,15 @@ class Counts:
         trie_kernels.count_of_counts(self.frequencies, self.trie.levels[order], self.trie.levels[order + 1], out)
         return out[:-1]
 
-    def continuation(self) -> Counts:
+    def continuation(self, out: Frequencies | None = None) -> Counts:
         """The counts that Kneser-Ney smooths: below the highest order, in how many different left contexts.
 
         With edge `once`, n-grams that begin with `<s>` have nothing at their left and keep their frequencies. What
         occurs in a collection that was cut off stood after something, even if all of that was cut: it counts as one.
+        They are written to `out`, zeros, if that is given: an array in a file, say.
         """
         trie, own = self.trie, self.frequencies
-        adjusted = np.zeros(len(own), dtype=own.dtype)
+        adjusted: Any = np.zeros(len(own), dtype=own.dtype) if out is None else np.asarray(out)
         tasks = [
             partial(trie_kernels.count_left_extensions, own, trie.suffix, trie.levels[n], trie.levels[n + 1], adjusted)
             for n in range(self.order, 1, -1)
@@ -177,12 +178,8 @@ class Counts:
 
     def settings(self) -> dict[str, Any]:
         """What a folder keeps beside the arrays."""
-        return {
-            "edge": self.edge,
-            "levels": list(self.trie.levels),
-            "sentences": self.sentences,
-            "cut_off": list(self.cut_off),
-        }
+        levels, cut_off = list(self.trie.levels), list(self.cut_off)
+        return {"edge": self.edge, "levels": levels, "sentences": self.sentences, "cut_off": cut_off}
 
     def arrays(self) -> dict[str, Ids | Frequencies]:
         """The arrays by the names they have on disk."""

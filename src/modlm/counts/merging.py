@@ -58,14 +58,8 @@ def merge(parts: Sequence[Counts], *, workers: int | None = None) -> Counts:
     suffix = np.empty(len(whole.words), dtype=np.uint32)
     link_suffixes(whole.words, whole.first, suffix, whole.levels, workers=workers)
     cut_off = [max(values) for values in zip_longest(*(part.cut_off for part in parts), fillvalue=0)]
-    return Counts(
-        vocabulary,
-        Trie(whole.words, whole.first, suffix, whole.levels),
-        whole.frequencies,
-        edge=parts[0].edge,
-        sentences=sum(part.sentences for part in parts),
-        cut_off=cut_off,
-    )
+    trie, sentences = Trie(whole.words, whole.first, suffix, whole.levels), sum(part.sentences for part in parts)
+    return Counts(vocabulary, trie, whole.frequencies, edge=parts[0].edge, sentences=sentences, cut_off=cut_off)
 
 
 def _check_alike(parts: Sequence[Counts]) -> None:

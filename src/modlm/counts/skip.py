@@ -168,17 +168,9 @@ def build(ids: Ids, *, vocab_size: int, positions: Sequence[int]) -> tuple[SkipT
     first.append(np.array([levels[-1]]))
     if order > 1:
         context_first.append(np.array([context_levels[-1]]))
-    trie = SkipTrie(
-        words=np.concatenate(words),
-        first=np.concatenate(first).astype(np.uint32),
-        suffix=np.concatenate(suffix),
-        levels=tuple(levels),
-        positions=tuple(positions),
-        context_words=np.concatenate(context_words),
-        context_first=np.concatenate(context_first).astype(np.uint32),
-        context_levels=tuple(context_levels),
-    )
-    return trie, np.concatenate(frequencies).astype(np.uint32)
+    ngrams = np.concatenate(words), np.concatenate(first).astype(np.uint32), np.concatenate(suffix), tuple(levels)
+    contexts = np.concatenate(context_words), np.concatenate(context_first).astype(np.uint32), tuple(context_levels)
+    return SkipTrie(*ngrams, tuple(positions), *contexts), np.concatenate(frequencies).astype(np.uint32)
 
 
 @dataclass(frozen=True, slots=True)
