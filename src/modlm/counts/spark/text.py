@@ -7,14 +7,15 @@ count, ties in the order of UTF-8 bytes (which is how Spark compares strings).
 from __future__ import annotations
 
 import functools
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modlm.counts.spark import functions as F
 from modlm.counts.spark.failures import failures_as_errors
 from modlm.counts.spark.store import Store, has_scheme
 from modlm.counts.spark.watching import watched
@@ -50,8 +51,6 @@ class Lines:
     @property
     def words(self) -> Column:
         """The words of each line; a single INVALID in place of a line that is not UTF-8 but must be."""
-        from pyspark.sql import functions as F
-
         strict = self.options.encoding_errors == "strict"
         value = F.col("value") if strict else F.make_valid_utf8("value")
         words = F.array_remove(F.split(value, WHITE_SPACE), "")
@@ -60,15 +59,12 @@ class Lines:
 
 def lines_of(session: SparkSession, paths: Sequence[str], options: TextOptions) -> Lines:
     """The lines of all files, each as often as it is given."""
-    from pyspark.sql import functions as F
-
     texts = [_checked(path) for path in paths]
     with failures_as_errors():
         files = [_reader(session, again) for again in _rounds(texts)]
         size = sum(int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()) for frame in files)
-        rounds = [
-            frame.select("value", F.lit(number).alias("round"), *_place()) for number, frame in enumerate(files)
-        ]  # fmt: skip
+        place = F.col("_metadata.file_path").alias("file"), F.col("_metadata.file_block_start").alias("start")
+        rounds = [frame.select("value", F.lit(i).alias("round"), *place) for i, frame in enumerate(files)]
     return Lines(functools.reduce(lambda one, other: one.union(other), rounds), tuple(texts), options, size)
 
 
@@ -76,22 +72,10 @@ def _reader(session: SparkSession, paths: list[str]) -> DataFrame:
     return session.read.schema("value string").option("lineSep", "\n").text(paths)
 
 
-def _place() -> list[Column]:
-    from pyspark.sql import functions as F
-
-    return [F.col("_metadata.file_path").alias("file"), F.col("_metadata.file_block_start").alias("start")]
-
-
-def _rounds(paths: Sequence[str]) -> Iterator[list[str]]:
+def _rounds(paths: Sequence[str]) -> list[list[str]]:
     """All paths, then those that are there a second time, and so on: Spark reads a file of a list once."""
-    seen: dict[str, int] = defaultdict(int)
-    rounds: list[list[str]] = []
-    for path in paths:
-        if seen[path] == len(rounds):
-            rounds.append([])
-        rounds[seen[path]].append(path)
-        seen[path] += 1
-    return iter(rounds)
+    times = Counter(paths)
+    return [[path for path in times if times[path] > number] for number in range(max(times.values()))]
 
 
 def _checked(path: str) -> str:
@@ -114,8 +98,6 @@ def _checked(path: str) -> str:
 
 def vocabulary_of(store: Store, lines: Lines) -> Vocabulary:
     """The words of the text, counted, cut and ordered by Spark; only those that stay come here, part by part."""
-    from pyspark.sql import functions as F
-
     counted = lines.frame.select(F.explode(lines.words).alias("word")).groupBy("word").agg(F.count("*").alias("count"))
     kept = counted.filter((F.col("count") >= lines.options.min_count) & ~F.col("word").isin(*RESERVED, INVALID))
     store.write("words", kept.orderBy(F.desc("count"), "word").select("word"), title="counting words")
@@ -132,8 +114,6 @@ def vocabulary_of(store: Store, lines: Lines) -> Vocabulary:
 
 def encode(store: Store, lines: Lines, vocabulary: Vocabulary) -> int:
     """The table `sentences`: a number `line` that grows along each file, and the `ids` of its words; how many."""
-    from pyspark.sql import functions as F
-
     _write_vocabulary(store, vocabulary, lines.options)
     known = F.broadcast(store.read("vocabulary"))
     words = lines.frame.select(F.monotonically_increasing_id().alias("line"), lines.words.alias("words"))
@@ -164,8 +144,6 @@ def _write_vocabulary(store: Store, vocabulary: Vocabulary, options: TextOptions
 
 def _check_words(store: Store, lines: Lines, vocabulary: Vocabulary) -> int:
     """The number of sentences, once none of them has a word that a text must not have."""
-    from pyspark.sql import functions as F
-
     start = len(vocabulary)
     wrong = F.exists("ids", lambda word: (word == END) | (word >= start))
     with watched(store.session, "checking"):
@@ -180,8 +158,6 @@ def _check_words(store: Store, lines: Lines, vocabulary: Vocabulary) -> int:
 
 def _fault(store: Store, lines: Lines) -> InputError:
     """What is wrong with the text, with one place where it is."""
-    from pyspark.sql import functions as F
-
     names = [START_NAME, END_NAME, INVALID, *([] if lines.options.unknown_name else [UNKNOWN_NAME])]
     bad = lines.frame.withColumn("words", lines.words).filter(F.arrays_overlap("words", F.array(*map(F.lit, names))))
     with watched(store.session, "looking for the place"):

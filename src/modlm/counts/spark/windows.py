@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from modlm.counts.disk_runs import packing
+from modlm.counts.spark import functions as F
 from modlm.text.vocabulary import END
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ class Windows:
 
     def of_sentences(self, sentences: DataFrame, *others: str) -> DataFrame:
         """A row for the window at each position of sentences with `ids`, beside the other columns named."""
-        from pyspark.sql import functions as F
-
         copies = 1 if self.edge == "once" else max(1, self.order - 1)
         padded = F.concat(F.array_repeat(F.lit(self.vocab_size), copies), "ids", F.array(F.lit(END)))
         framed = sentences.select(*others, padded.alias("ids"))
@@ -60,13 +59,9 @@ class Windows:
 
     def in_order(self) -> list[Column]:
         """What to sort by: keys as numbers without a sign, which Spark does not have."""
-        from pyspark.sql import functions as F
-
         return [F.col(key).bitwiseXOR(F.lit(SIGN).cast("long")) for key in self.keys]
 
 
 def counted(windows: DataFrame, by: list[str], order: list[Column]) -> DataFrame:
     """Each window once with its `count`, sorted."""
-    from pyspark.sql import functions as F
-
     return windows.groupBy(*by).agg(F.count("*").alias("count")).orderBy(*order)

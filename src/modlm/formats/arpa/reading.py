@@ -101,19 +101,13 @@ class _Reader:
         sections = [unigrams] + [self._section(order) for order in range(2, len(self.counts) + 1)]
         expect_mark(lines, len(self.counts) + 1, self.counts)
         lines.drain()
-        return ArpaTables(
-            vocabulary=vocabulary,
-            orders=tuple(section.finished() for section in sections),
-            has_unknown=self.has_unknown,
-            has_start=bool(self.words.counts[START_INDEX]),
-            path=lines.path,
-        )
+        orders, has_start = tuple(section.finished() for section in sections), bool(self.words.counts[START_INDEX])
+        return ArpaTables(vocabulary, orders, self.has_unknown, has_start, lines.path)
 
     def _section(self, order: int) -> _Section:
         section = _Section(order, self.counts[order - 1], sure=self.lines.size is not None)
-        if (
-            section.count or order == 1 or self.lines.peek() == b"\\%d-grams:" % order
-        ):  # without rows it may lack its mark
+        mark = b"\\%d-grams:" % order
+        if section.count or order == 1 or self.lines.peek() == mark:  # without rows it may lack its mark
             expect_mark(self.lines, order, self.counts)
         while section.row < section.count:
             self._rows(section)
