@@ -13,7 +13,6 @@ from modlm.counts.counts import Counts
 from modlm.counts.disk_runs import OUT_ROWS, RowsUK
 from modlm.counts.disk_trie import TrieWriter
 from modlm.counts.engine import CountOptions
-from modlm.counts.spark import windows as jobs
 from modlm.counts.spark.folds import in_folds
 from modlm.counts.spark.session import spark_session
 from modlm.counts.spark.store import Store, working_store
@@ -52,8 +51,7 @@ class SparkTally(Tally):
         self.sources = sources or (sentences,)
         self.how = Windows(options.order, len(vocabulary), options.edge)
         self.lines = lines
-        windows = self.how.of_sentences(store.read("sentences"))
-        store.write("windows", jobs.counted(windows, self.how.keys, self.how.in_order()), title="counting n-grams")
+        store.write("windows", self.how.counted(store.read("sentences")), title="counting n-grams")
         with self._writer() as writer, progress("writing", unit="n-grams") as bar:
             for rows_UK in self._rows("windows"):
                 writer.append(rows_UK)
@@ -66,9 +64,7 @@ class SparkTally(Tally):
         """For each fold the counts of everything else: windows are counted for each fold apart, and left out here."""
         whole = self.counts
         parts, sizes = in_folds(self.store, self.lines, self.sources, folds)
-        by = [*self.how.keys, "fold"]
-        windows = jobs.counted(self.how.of_sentences(parts, "fold"), by, self.how.in_order())
-        self.store.write("folds", windows, title="counting folds")
+        self.store.write("folds", self.how.counted(parts, "fold"), title="counting folds")
         for fold, size in enumerate(sizes):
             with self._writer(frequencies_only=True) as writer:
                 for rows_UK in self._rows("folds", without=fold):

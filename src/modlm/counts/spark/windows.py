@@ -14,7 +14,7 @@ from modlm.counts.spark import functions as F
 from modlm.text.vocabulary import END
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 SIGN = -(1 << 63)
 
@@ -37,31 +37,21 @@ class Windows:
         """The names of the columns with keys."""
         return [f"key{k}" for k in range(packing(self.order, self.vocab_size)[1] - 1)]
 
-    @property
-    def fields(self) -> int:
-        """Words that fit into a key."""
-        return 64 // self.bits
+    def counted(self, sentences: DataFrame, *others: str) -> DataFrame:
+        """The windows at all positions of sentences with `ids`, each once for each value of the others; sorted.
 
-    def of_sentences(self, sentences: DataFrame, *others: str) -> DataFrame:
-        """A row for the window at each position of sentences with `ids`, beside the other columns named."""
+        What comes out are the keys, the others and `count`. Spark has no numbers without a sign to sort keys by.
+        """
         copies = 1 if self.edge == "once" else max(1, self.order - 1)
         padded = F.concat(F.array_repeat(F.lit(self.vocab_size), copies), "ids", F.array(F.lit(END)))
         framed = sentences.select(*others, padded.alias("ids"))
         at = framed.select(*others, "ids", F.explode(F.sequence(F.lit(0), F.size("ids") - 1)).alias("at"))
         words = [F.coalesce(F.get("ids", F.col("at") + n) + 1, F.lit(0)).cast("long") for n in range(self.order)]
-        keys = []
+        keys, fields = [], 64 // self.bits
         for k, name in enumerate(self.keys):
             key = F.lit(0).cast("long")
-            for word in words[k * self.fields : (k + 1) * self.fields]:
+            for word in words[k * fields : (k + 1) * fields]:
                 key = F.shiftleft(key, self.bits).bitwiseOR(word)
             keys.append(key.alias(name))
-        return at.select(*others, *keys)
-
-    def in_order(self) -> list[Column]:
-        """What to sort by: keys as numbers without a sign, which Spark does not have."""
-        return [F.col(key).bitwiseXOR(F.lit(SIGN).cast("long")) for key in self.keys]
-
-
-def counted(windows: DataFrame, by: list[str], order: list[Column]) -> DataFrame:
-    """Each window once with its `count`, sorted."""
-    return windows.groupBy(*by).agg(F.count("*").alias("count")).orderBy(*order)
+        once = at.select(*others, *keys).groupBy(*self.keys, *others).agg(F.count("*").alias("count"))
+        return once.orderBy(*(F.col(key).bitwiseXOR(F.lit(SIGN).cast("long")) for key in self.keys))
