@@ -26,7 +26,8 @@ from modlm.evaluation.error_rate import UNITS, count_errors
 from modlm.evaluation.parts import sessions_of
 from modlm.evaluation.rescored_lists import Measured, choices, measure
 from modlm.evaluation.rescoring import Weights, lists_of, log_probs_of, tune
-from modlm.formats.nbest import NBest, log_scores, read_nbest, text_lines
+from modlm.formats.lines import text_lines
+from modlm.formats.nbest import NBest, log_scores, read_nbest
 from modlm.formats.references import references_of
 from modlm.model.folder import load
 from modlm.model.interpolation import interpolate

@@ -12,7 +12,7 @@ import pytest
 
 import modlm
 from modlm.blocks.log_rows import LogRows
-from modlm.counts.counts import Counts
+from modlm.counts import open_counts
 from modlm.text import Corpus
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -32,7 +32,7 @@ def corpus_numbers(folder: Path, verify: Any) -> dict[str, Any]:
 
 
 def counts_numbers(folder: Path, verify: Any) -> dict[str, Any]:
-    counts = Counts.open(folder, verify=verify)
+    counts = open_counts(folder, verify=verify)
     settings = {key: list(value) if isinstance(value, tuple) else value for key, value in counts.settings().items()}
     return {"settings": settings, "arrays": {name: array.tolist() for name, array in counts.arrays().items()}}
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from modlm.deferred import defer_kernels
 from modlm.errors import ModlmError
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from modlm.training.from_python import train as train
 
 __version__ = "0.1.0"
+
+defer_kernels()
 
 _HOMES = {
     "Block": "modlm.training.from_python",

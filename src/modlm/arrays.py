@@ -2,8 +2,8 @@
 
 A kernel is a plain function over arrays, compiled by numba on first use, kept in numba's on-disk cache, and run
 without the interpreter lock; so threads run kernels truly side by side, and `numba.prange` with its own thread pool is
-not needed. Modules with kernels import numba; everything else imports such modules only inside the function that needs
-them, which keeps `modlm --help` fast.
+not needed. Only modules with kernels import numba, and they run when they are first used (`modlm.deferred`), which
+keeps `modlm --help` fast.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ Bools = NDArray[np.bool_]
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 if TYPE_CHECKING:
@@ -149,12 +150,11 @@ def _pool(count: int) -> tuple[ThreadPoolExecutor, list[int]]:
     Starting them anew for each call would cost more than a small batch of sentences.
     """
     numbers = list[int]()
-    begin = functools.partial(_begin, numbers)
+
+    def begin() -> None:
+        numbers.append(threading.get_native_id())
+
     return ThreadPoolExecutor(count, thread_name_prefix="modlm-worker", initializer=begin), numbers
-
-
-def _begin(numbers: list[int]) -> None:
-    numbers.append(threading.get_native_id())
 
 
 if hasattr(os, "register_at_fork"):
@@ -165,6 +165,19 @@ def even_ranges(total: int, parts: int) -> list[tuple[int, int]]:
     """Neighbouring ranges that cover 0..total, of almost the same length, none empty."""
     bounds = np.linspace(0, total, max(1, min(parts, total)) + 1).astype(np.int64)
     return [(int(start), int(end)) for start, end in pairwise(bounds) if end > start]
+
+
+def joined(parts: list[NDArray[Scalar]]) -> NDArray[Scalar]:
+    """All parts in one array; each is let go of as soon as it is copied."""
+    if len(parts) == 1:
+        return parts.pop()
+    whole = np.empty(sum(map(len, parts)), dtype=parts[0].dtype)
+    end = len(whole)
+    while parts:
+        part = parts.pop()
+        whole[end - len(part) : end] = part
+        end -= len(part)
+    return whole
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -68,20 +68,15 @@ def _put_in_place(finished: Path, target: Path, *, overwrite: bool) -> None:
     elif not (target.is_dir() and not target.is_symlink()):
         finished.replace(target)
     elif not renamed(finished, target, exchange=True):
-        _exchange(finished, target)
-
-
-def _exchange(finished: Path, target: Path) -> None:
-    """The same in two steps: the old folder steps aside, and comes back if we cannot go on (`sweep`, if killed)."""
-    old = aside(target, "old")
-    with locked(target):
-        target.rename(old)
-        try:
-            finished.rename(target)
-        except OSError:
-            old.rename(target)
-            raise
-        remove(old)
+        old = aside(target, "old")
+        with locked(target):  # in two steps: the old folder comes back if we cannot go on (`sweep`, if killed)
+            target.rename(old)
+            try:
+                finished.rename(target)
+            except OSError:
+                old.rename(target)
+                raise
+            remove(old)
 
 
 @contextlib.contextmanager
@@ -166,22 +161,15 @@ def take_room(stream: BinaryIO, size: int) -> None:
     process (SIGBUS) when the map is written to.
     """
     stream.flush()
-    if not _allocated(stream.fileno(), size):
-        for begin in range(stream.tell(), size, PIECE):
-            stream.write(bytes(min(PIECE, size - begin)))
-
-
-def _allocated(handle: int, size: int) -> bool:
-    """Whether the system has taken the room; not all systems and file systems can."""
-    if not hasattr(os, "posix_fallocate"):
-        return False
-    try:
-        os.posix_fallocate(handle, 0, size)
-    except OSError as error:
-        if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):
-            return False
-        raise
-    return True
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(stream.fileno(), 0, size)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # not all file systems can
+                raise
+    for begin in range(stream.tell(), size, PIECE):
+        stream.write(bytes(min(PIECE, size - begin)))
 
 
 def sha256(path: Path) -> str:

@@ -95,15 +95,11 @@ def _made(place: Path, *, folder: bool, mode: int) -> int:
 
 def sweep(target: Path) -> None:
     """Remove what killed processes left beside a target; an old folder that had stepped aside comes back."""
-    _sweep(target.parent, glob.escape(target.name))
+    sweep_folder(target.parent, glob.escape(target.name))
 
 
-def sweep_folder(folder: Path) -> None:
+def sweep_folder(folder: Path, names: str = "*") -> None:
     """The same for all targets in a folder; for one that holds nothing but things of ours."""
-    _sweep(folder, "*")
-
-
-def _sweep(folder: Path, names: str) -> None:
     if fcntl is None:
         return
     with contextlib.suppress(OSError):

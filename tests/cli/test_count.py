@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.cli.conftest import Files, Modlm
 
-from modlm.counts import Counts, SkipCounts, count_text, held_out
+from modlm.counts import SkipCounts, count_text, held_out, open_counts
 from modlm.text import Corpus
 
 
@@ -22,9 +22,9 @@ def test_continuation_counts_and_folds_are_those_of_the_library(ok: Modlm, files
     beside = ["--continuation", tmp_path / "kn", "--held-out", tmp_path / "folds", "--folds", 3]
     ok("count", files.train, "-o", tmp_path / "counts", "--order", 2, *beside)
     whole, corpus = count_text(files.train, order=2), Corpus.from_text(files.train)
-    np.testing.assert_array_equal(Counts.open(tmp_path / "kn").frequencies, whole.continuation().frequencies)
+    np.testing.assert_array_equal(open_counts(tmp_path / "kn").frequencies, whole.continuation().frequencies)
     for number, fold in enumerate(corpus.folds(3)):
-        found = Counts.open(tmp_path / "folds" / str(number), verify="full")
+        found = open_counts(tmp_path / "folds" / str(number), verify="full")
         np.testing.assert_array_equal(found.frequencies, held_out(whole, fold).frequencies)
         assert found.sentences == corpus.sentences - fold.sentences
     assert len(list((tmp_path / "folds").iterdir())) == 3
@@ -46,7 +46,7 @@ def test_the_report_tells_ngrams_and_counts_of_counts(ok: Modlm, tmp_path: Path)
 
 def test_skip_ngrams(ok: Modlm, files: Files, tmp_path: Path) -> None:
     ok("count", files.train, "-o", tmp_path / "counts", "--positions", "3,1")
-    found = Counts.open(tmp_path / "counts")
+    found = open_counts(tmp_path / "counts")
     assert isinstance(found, SkipCounts) and found.positions == (3, 1)
 
 

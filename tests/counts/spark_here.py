@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 
-from modlm.counts.spark.session import Cluster, check_java
+from modlm.counts import CountOptions
+from modlm.counts.spark.session import check_java
 from modlm.errors import EngineError
 
 QUICK = {
@@ -26,6 +27,6 @@ def why_not() -> str:
     return ""
 
 
-def quick(master: str = "local[2]", **conf: str) -> Cluster:
+def quick(master: str = "local[2]", **conf: str) -> CountOptions:
     """Two threads on this machine."""
-    return Cluster(master=master, conf=QUICK | conf)
+    return CountOptions(master=master, conf=QUICK | conf)

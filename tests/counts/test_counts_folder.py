@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.counts.same_counts import assert_same_arrays
 
-from modlm.counts import Counts, SkipCounts, count_text, open_counts, save_counts
+from modlm.counts import Counts, SkipCounts, count_text, open_counts
 from modlm.errors import ModelFolderError, OutputError
 from small_texts import EDGES, TEXTS
 
@@ -21,7 +21,7 @@ TEXT = TEXTS["random sentences"]
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    save_counts(count_text(TEXT, order=3), tmp_path / "counts")
+    count_text(TEXT, order=3).save(tmp_path / "counts")
     return tmp_path / "counts"
 
 
@@ -30,14 +30,14 @@ def place(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("order", [1, 2, 5])
 def test_counts_come_back(order: int, edge: str, verify: Any, tmp_path: Path) -> None:
     counts = count_text(TEXT, order=order, edge=edge)
-    save_counts(counts, tmp_path / "counts")
+    counts.save(tmp_path / "counts")
     assert_same_arrays(open_counts(tmp_path / "counts", verify=verify), counts)
 
 
 @pytest.mark.parametrize("positions", [(2,), (4, 3, 2), (1, 2, 3), (3, 1)])
 def test_skip_counts_come_back(positions: tuple[int, ...], tmp_path: Path) -> None:
     counts = count_text(TEXT, positions=positions)
-    save_counts(counts, tmp_path / "counts")
+    counts.save(tmp_path / "counts")
     opened = open_counts(tmp_path / "counts", verify="full")
     assert isinstance(opened, SkipCounts) and opened.positions == positions
     assert_same_arrays(opened, counts)
@@ -46,14 +46,14 @@ def test_skip_counts_come_back(positions: tuple[int, ...], tmp_path: Path) -> No
 @pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
 def test_awkward_texts_pass_the_full_check(text: list[str], tmp_path: Path) -> None:
     for number, options in enumerate(({"order": 4}, {"order": 4, "edge": "repeat"}, {"positions": (5, 2)})):
-        save_counts(count_text(text, **options), tmp_path / str(number))  # type: ignore[arg-type]
+        count_text(text, **options).save(tmp_path / str(number))  # type: ignore[arg-type]
         open_counts(tmp_path / str(number), verify="full")
 
 
 def test_methods_do_the_same(tmp_path: Path) -> None:
-    counts = Counts.from_text(TEXT, order=3)
+    counts = count_text(TEXT, order=3)
     counts.save(tmp_path / "counts")
-    assert_same_arrays(Counts.open(tmp_path / "counts", verify="full"), counts)
+    assert_same_arrays(open_counts(tmp_path / "counts", verify="full"), counts)
     with pytest.raises(OutputError, match="already exists"):
         counts.save(tmp_path / "counts")
     counts.save(tmp_path / "counts", overwrite=True)
@@ -64,7 +64,7 @@ def test_wide_frequencies_and_cut_offs_are_kept(tmp_path: Path) -> None:
     wide = Counts(
         counts.vocabulary, counts.trie, counts.frequencies.astype(np.uint64) << np.uint64(33), cut_off=(5, 40)
     )
-    save_counts(wide, tmp_path / "wide")
+    wide.save(tmp_path / "wide")
     assert_same_arrays(open_counts(tmp_path / "wide", verify="full"), wide)
 
 

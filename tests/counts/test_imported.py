@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.counts.same_counts import assert_same_arrays, occurring
 
-from modlm.counts import count_text, counts_from_tables, export_counts, import_counts, open_counts, save_counts
+from modlm.counts import count_text, counts_from_tables, export_counts, import_counts, open_counts
 from modlm.errors import ConfigError, EstimationError
 from modlm.formats.count_files import CountRows, CountTables
 from modlm.model.ngram_lm import NgramLM
@@ -50,7 +50,7 @@ def test_missing_contexts_and_suffixes_get_nodes_that_do_not_occur(tmp_path: Pat
     assert occurring(counts, 1) == {("a",): 7}
     assert counts.node(counts.vocabulary.encode("a b").tolist()) > 0
     assert counts.of("b c") == 5 + 4  # no bigrams at all in the file: they come from the trigrams
-    save_counts(counts, tmp_path / "folder")
+    counts.save(tmp_path / "folder")
     open_counts(tmp_path / "folder", verify="full")
 
 

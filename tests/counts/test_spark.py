@@ -21,9 +21,9 @@ from tests.counts.spark_here import quick, why_not
 from modlm.cli.app import run
 from modlm.counts import CountOptions, count_text, tally_text
 from modlm.counts.engine import count_in_memory as count_here
-from modlm.counts.spark import Cluster, spark_tally
 from modlm.counts.spark import count as count_with_spark
-from modlm.counts.spark.session import check_java, check_master, spark_session
+from modlm.counts.spark import spark_tally
+from modlm.counts.spark.session import check_java, check_master, master_of, spark_session
 from modlm.counts.spark.store import Store
 from modlm.counts.tally import LocalTally, Tally
 from modlm.errors import ConfigError, EngineError, InputError, MissingPackageError
@@ -312,10 +312,10 @@ def test_a_master_that_does_not_answer_or_has_no_address() -> None:
 
 
 def test_the_master_comes_from_the_option_then_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Cluster().url is None
+    assert master_of(CountOptions()) is None
     monkeypatch.setenv("MODLM_MASTER", "spark://there:7077")
-    assert Cluster().url == "spark://there:7077"
-    assert Cluster(master="local[4]").url == "local[4]"
+    assert master_of(CountOptions()) == "spark://there:7077"
+    assert master_of(CountOptions(master="local[4]")) == "local[4]"
 
 
 def test_pyspark_has_the_private_parts_that_starting_java_touches() -> None:

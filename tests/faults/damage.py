@@ -21,6 +21,7 @@ from tests.faults.processes import finished
 
 import modlm
 from model.damage_arrays import ask
+from modlm.counts import open_counts
 from modlm.errors import ModlmError
 from nets.small_mixtures import mixture_of
 from small_texts import TEXTS, counts_of, model_of
@@ -59,7 +60,7 @@ DAMAGES: dict[str, Callable[[bytes, random.Random], bytes | None]] = {"flip": fl
 
 
 def opened(kind: str, place: Path, verify: str) -> object:
-    opener = modlm.Counts.open if kind == "counts" else modlm.load
+    opener = open_counts if kind == "counts" else modlm.load
     return opener(place, verify=verify)  # type: ignore[operator]
 
 

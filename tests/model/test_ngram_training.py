@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modlm.counts import count_text, export_counts, save_counts
+from modlm.counts import count_text, export_counts
 from modlm.errors import ConfigError
 from modlm.model.folder import card_of, save_arpa
 from modlm.model.ngram_lm import NgramLM
@@ -34,7 +34,7 @@ def test_counts_and_text_are_added_up(kind: str, whole: NgramLM, tmp_path: Path)
     new.write_text("\n".join(NEW) + "\n", encoding="utf-8")
     counts = count_text(OLD, order=3)
     if kind == "counts":
-        save_counts(counts, place)
+        counts.save(place)
     elif kind == "count file":
         export_counts(counts, place)
     elif kind == "model":
@@ -48,7 +48,7 @@ def test_counts_and_text_are_added_up(kind: str, whole: NgramLM, tmp_path: Path)
 
 
 def test_the_order_is_that_of_the_counts_unless_there_are_none(tmp_path: Path) -> None:
-    save_counts(count_text(OLD, order=2, edge="repeat"), tmp_path / "counts")
+    count_text(OLD, order=2, edge="repeat").save(tmp_path / "counts")
     found = counts_of(tmp_path / "counts")
     assert (found.order, found.edge) == (2, "repeat")
     assert counts_of(OLD).order == NgramLM.fit(OLD, smoothing="witten-bell").order == 5

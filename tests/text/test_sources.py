@@ -221,7 +221,6 @@ def test_packed_data_that_unpacks_to_far_too_much_is_refused(tmp_path, name, mon
 
 @pytest.mark.parametrize("name", PACKERS)
 def test_what_is_unpacked_at_a_time_is_bounded(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("modlm.text.packing.AT_ONCE", 1000)
     monkeypatch.setattr("modlm.text.packing.SLICE", 7)
     data = b"".join(b"line %d\n" % i for i in range(20_000))
     (tmp_path / "text").write_bytes(2 * PACKERS[name](data))

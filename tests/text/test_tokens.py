@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from modlm import Corpus, NgramLM, Vocabulary, load
+from modlm.counts import open_counts
 from modlm.errors import InputError, ModelFolderError, VocabularyError
 from modlm.text.encoding import count_words
 from modlm.text.tokens import TokenVocabulary, with_tokenizer
@@ -125,7 +126,7 @@ def test_counts_and_corpora_on_disk_keep_the_tokenizer(vocabulary: TokenVocabula
     assert model.vocabulary == vocabulary
     assert model.counts is not None
     model.counts.save(tmp_path / "counts")
-    assert type(model.counts).open(tmp_path / "counts").vocabulary == vocabulary
+    assert open_counts(tmp_path / "counts").vocabulary == vocabulary
     Corpus.from_text(list(SENTENCES), vocabulary).save(tmp_path / "corpus")
     assert Corpus.open(tmp_path / "corpus").vocabulary == vocabulary
 

@@ -44,7 +44,7 @@ def convert(
     modlm convert counts all.counts.gz           counts (or a model's counts) to a count file
     modlm convert web.counts counts              count file to counts folder, to train on with modlm ngram
     """  # fmt: skip
-    from modlm.counts import export_counts, save_counts
+    from modlm.counts import export_counts
     from modlm.formats.kinds import kind_of
     from modlm.model.folder import load, save, save_arpa
     from modlm.model.ngram_training import counts_at
@@ -61,7 +61,7 @@ def convert(
         card = f"# Converted from {source.name}\n\n{len(model.vocabulary):,} words.\n"
         save(model, target, card=card, overwrite=force)
     elif wanted == "counts":
-        save_counts(counts_at(source), target, overwrite=force)
+        counts_at(source).save(target, overwrite=force)
     else:
         export_counts(counts_at(source), target, overwrite=force)
     wrote(target)

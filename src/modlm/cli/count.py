@@ -104,7 +104,7 @@ def count(
     modlm count train.txt -o counts --held-out folds --folds 10 --continuation kn
     modlm ngram counts -o model
     """  # fmt: skip
-    from modlm.counts import CountOptions, save_counts, tally_text
+    from modlm.counts import CountOptions, tally_text
     from modlm.counts.spark import spark_tally
     from modlm.text.options import TextOptions
 
@@ -139,12 +139,12 @@ def count(
             "sentences": counts.sentences,
             "ngrams": list(counts.trie.sizes),
         }
-        save_counts(counts, output, overwrite=force)
+        counts.save(output, overwrite=force)
         wrote(output)
         report |= {"output": str(output), "bytes": folder_bytes(output)}
         report["seconds"] = round(time.perf_counter() - begun, 3)
         if continuation is not None:
-            save_counts(found.continuation(), continuation, overwrite=force)
+            found.continuation().save(continuation, overwrite=force)
             wrote(continuation)
             report["continuation"] = str(continuation)
         if counts_of_counts:
@@ -153,7 +153,7 @@ def count(
         if held_out is not None:
             with new_folder(held_out, overwrite=force) as place:
                 for number, part in enumerate(found.held_out(folds)):
-                    save_counts(part, place / str(number))
+                    part.save(place / str(number))
                     report["folds"] = number + 1
             report["held_out"] = str(held_out)
             wrote(held_out)

@@ -119,7 +119,7 @@ def ngram(
     modlm ngram train.txt -o model --tokenizer tokenizer.json
     """  # fmt: skip
     from modlm.blocks import CONSTANT_BLOCKS
-    from modlm.counts import CountOptions, save_counts
+    from modlm.counts import CountOptions
     from modlm.model.folder import card_of, save, save_arpa
     from modlm.model.ngram_lm import NgramLM
     from modlm.model.ngram_training import check_estimation, counts_of, mixture_from_counts
@@ -145,7 +145,7 @@ def ngram(
     )  # fmt: skip
     found = counts_of(inputs, reading, order=order, edge=edge, positions=places, engine=engine, memory=memory)
     if counts is not None:
-        save_counts(found, counts, overwrite=force)
+        found.save(counts, overwrite=force)
         wrote(counts)
     model: NgramLM | Mixture
     with notes_in_summary():

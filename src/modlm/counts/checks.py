@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from modlm.arrays import Ids, even_ranges, in_parallel, threads
+from modlm.counts import trie_kernels
 from modlm.counts.trie import Trie
 from modlm.errors import ModelFolderError
 
@@ -25,18 +26,15 @@ def unsound() -> ModelFolderError:
 
 def are_followers(first: Ids, words: Ids, start: int) -> bool:
     """Whether every context has a row of followers sorted by word, one row behind the other; `<s>` is the last word."""
-    from modlm.counts.trie_kernels import check_followers
-
-    tasks = [partial(check_followers, first, words, start, *r) for r in even_ranges(len(first) - 1, 4 * threads())]
+    ranges = even_ranges(len(first) - 1, 4 * threads())
+    tasks = [partial(trie_kernels.check_followers, first, words, start, *bounds) for bounds in ranges]
     return bool(first[0] == 1 and first[-1] == len(words) and all(in_parallel(tasks)))
 
 
 def are_suffixes(suffix: Ids, nodes: slice, low: int, high: int) -> bool:
     """Whether the suffixes of some nodes are all among low..high-1."""
-    from modlm.counts.trie_kernels import check_suffixes
-
     tasks = [
-        partial(check_suffixes, suffix, nodes.start + a, nodes.start + b, low, high)
+        partial(trie_kernels.check_suffixes, suffix, nodes.start + a, nodes.start + b, low, high)
         for a, b in even_ranges(nodes.stop - nodes.start, 4 * threads())
     ]
     return all(in_parallel(tasks))

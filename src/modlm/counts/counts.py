@@ -7,27 +7,26 @@ frequencies, so whatever reads counts reads all three. An n-gram with frequency 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import Ids, Ints, in_parallel, threads
+from modlm.counts import trie_kernels
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
+from modlm.store.folder import write_folder
 from modlm.text.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from modlm.store.manifest import Verify
-    from modlm.text.corpus import Corpus
-    from modlm.text.sources import Text
-
+KIND = "counts"
 EDGES = ("once", "repeat")
 MAX_ORDER = 16
+MOST = 2**32 - 1  # nodes of a trie, or words of a text, that 32 bits tell apart
 ONE_THREAD = 20_000  # words of a text below which a second thread does not pay
 
 Frequencies = NDArray[np.uint32] | NDArray[np.uint64]
@@ -44,7 +43,7 @@ class Layer:
 
 
 class Counts:
-    """Read-only n-gram frequencies of orders 1..order."""
+    """Read-only n-gram frequencies of orders 1..order, from `count_text`, `open_counts`, `import_counts` or `merge`."""
 
     def __init__(
         self,
@@ -65,26 +64,6 @@ class Counts:
         """Sentences counted; 0 when the counts came without text."""
         self.cut_off = tuple(cut_off)
         """Per order, the least count that was kept by whoever made imported counts; empty when nothing was cut off."""
-
-    @classmethod
-    def from_text(cls, text: Text | Corpus, **options: Any) -> Counts:
-        """Counts of files, sentences or a corpus; the options are those of `count_text`."""
-        from modlm.counts.counting import count_text
-
-        return count_text(text, **options)
-
-    @classmethod
-    def open(cls, path: str | os.PathLike[str], *, verify: Verify = "fast") -> Counts:
-        """Counts from their folder, memory-mapped; "full" reads and checks every byte."""
-        from modlm.counts.counts_folder import open_counts
-
-        return open_counts(path, verify=verify)
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a counts folder, as `docs/formats.md` specifies it."""
-        from modlm.counts.counts_folder import save_counts
-
-        save_counts(self, path, overwrite=overwrite)
 
     @property
     def order(self) -> int:
@@ -112,19 +91,16 @@ class Counts:
 
         The text begins with an empty context; `<s>` begins a sentence, NONE empties the context again.
         """
-        from modlm.counts.trie_kernels import walk
-
-        trie, start, (start_node, start_depth) = self.trie, len(self.vocabulary), self.start_context
+        walk = self._walk()
         contexts_TN, nodes_TN = np.empty((2, len(ids), self.order), dtype=np.uint32)
-
-        def part(low: int, high: int) -> None:
-            walk(
-                trie.words, trie.first, trie.suffix, self.order, ids[low:high], start, start_node, start_depth, 0, 0,
-                contexts_TN[low:high], nodes_TN[low:high],
-            )  # fmt: skip
-
-        in_parallel([partial(part, *bounds) for bounds in at_sentences(ids, start, threads())])
+        ranges = at_sentences(ids, len(self.vocabulary), threads())
+        in_parallel([partial(walk, ids[a:b], contexts_TN[a:b], nodes_TN[a:b]) for a, b in ranges])
         return contexts_TN, nodes_TN
+
+    def _walk(self) -> Callable[[Ids, Ids, Ids], object]:
+        trie, (node, depth) = self.trie, self.start_context
+        tables = trie.words, trie.first, trie.suffix, self.order
+        return lambda ids, *out: trie_kernels.walk(*tables, ids, len(self.vocabulary), node, depth, 0, 0, *out)
 
     def node(self, ids: Sequence[int]) -> int:
         """The node of one n-gram given by ids; 0 when it is not there (or empty)."""
@@ -132,11 +108,10 @@ class Counts:
 
     def nodes(self, ngrams_BC: Ids) -> Ids:
         """The node of each row, 0 where the n-gram is not there."""
-        from modlm.counts.trie_kernels import descend
-
         out = np.zeros(len(ngrams_BC), dtype=np.uint32)
         if ngrams_BC.shape[1] <= self.order:
-            descend(self.trie.words, self.trie.first, np.ascontiguousarray(ngrams_BC, dtype=np.uint32), out)
+            rows = np.ascontiguousarray(ngrams_BC, dtype=np.uint32)
+            trie_kernels.descend(self.trie.words, self.trie.first, rows, out)
         return out
 
     def of(self, ngram: str | Sequence[str]) -> int:
@@ -158,33 +133,28 @@ class Counts:
         return self._sums(order)[1]
 
     def _sums(self, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        from modlm.counts.trie_kernels import context_sums
-
         low, high = self.layer(order).low, self.layer(order).high
         total, followers, kept = np.empty((3, high - low))
-        context_sums(self.trie.first, self.frequencies, np.zeros(1), low, high, total, followers, kept)
+        trie_kernels.context_sums(self.trie.first, self.frequencies, np.zeros(1), low, high, total, followers, kept)
         return total, followers
 
     def counts_of_counts(self, order: int, largest: int) -> Ints:
         """How many n-grams of an order occur r times, for r = 0..largest (entry 0 is not meaningful)."""
-        from modlm.counts.trie_kernels import count_of_counts
-
         out = np.zeros(largest + 2, dtype=np.int64)
-        count_of_counts(self.frequencies, self.trie.levels[order], self.trie.levels[order + 1], out)
+        trie_kernels.count_of_counts(self.frequencies, self.trie.levels[order], self.trie.levels[order + 1], out)
         return out[:-1]
 
-    def continuation(self) -> Counts:
+    def continuation(self, out: Frequencies | None = None) -> Counts:
         """The counts that Kneser-Ney smooths: below the highest order, in how many different left contexts.
 
         With edge `once`, n-grams that begin with `<s>` have nothing at their left and keep their frequencies. What
         occurs in a collection that was cut off stood after something, even if all of that was cut: it counts as one.
+        They are written to `out`, zeros, if that is given: an array in a file, say.
         """
-        from modlm.counts.trie_kernels import count_left_extensions
-
         trie, own = self.trie, self.frequencies
-        adjusted = np.zeros(len(own), dtype=own.dtype)
+        adjusted: Any = np.zeros(len(own), dtype=own.dtype) if out is None else np.asarray(out)
         tasks = [
-            partial(count_left_extensions, own, trie.suffix, trie.levels[n], trie.levels[n + 1], adjusted)
+            partial(trie_kernels.count_left_extensions, own, trie.suffix, trie.levels[n], trie.levels[n + 1], adjusted)
             for n in range(self.order, 1, -1)
         ]
         in_parallel(tasks)
@@ -208,17 +178,19 @@ class Counts:
 
     def settings(self) -> dict[str, Any]:
         """What a folder keeps beside the arrays."""
-        return {
-            "edge": self.edge,
-            "levels": list(self.trie.levels),
-            "sentences": self.sentences,
-            "cut_off": list(self.cut_off),
-        }
+        levels, cut_off = list(self.trie.levels), list(self.cut_off)
+        return {"edge": self.edge, "levels": levels, "sentences": self.sentences, "cut_off": cut_off}
 
     def arrays(self) -> dict[str, Ids | Frequencies]:
         """The arrays by the names they have on disk."""
         trie = self.trie
         return {"words": trie.words, "first": trie.first, "suffix": trie.suffix, "frequencies": self.frequencies}
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a counts folder, as `docs/formats.md` specifies it."""
+        about = {"order": self.order, **self.vocabulary.fingerprints(), **self.settings()}
+        texts = self.vocabulary.files()
+        write_folder(path, kind=KIND, about=about, arrays=self.arrays(), texts=texts, overwrite=overwrite)
 
     def with_frequencies(self, frequencies: Frequencies, *, sentences: int | None = None) -> Counts:
         """The same n-grams with other frequencies; the trie is shared."""
@@ -239,7 +211,7 @@ def at_sentences(ids: Ids, start: int, parts: int) -> list[tuple[int, int]]:
 
 def narrowed(frequencies: NDArray[np.integer[Any]]) -> Frequencies:
     """Frequencies as they are kept: in 32 bits, or in 64 when some count needs it."""
-    wide = int(frequencies.max(initial=0)) > np.iinfo(np.uint32).max
+    wide = int(frequencies.max(initial=0)) > MOST
     return frequencies.astype(np.uint64, copy=False) if wide else frequencies.astype(np.uint32, copy=False)
 
 

@@ -13,23 +13,13 @@ import numpy as np
 
 from modlm.arrays import Ids
 from modlm.counts.checks import are_followers, are_suffixes
-from modlm.counts.counts import EDGES, MAX_ORDER, Counts
+from modlm.counts.counts import EDGES, KIND, MAX_ORDER, Counts
 from modlm.counts.skip import SkipCounts, SkipTrie, check_positions
 from modlm.counts.trie import Trie
-from modlm.errors import ConfigError
-from modlm.store.folder import Folder, open_folder, write_folder
+from modlm.store.folder import Folder, open_folder
 from modlm.store.manifest import Verify
 from modlm.text.vocabulary import Vocabulary
 from modlm.text.vocabulary_files import vocabulary_in
-
-KIND = "counts"
-
-
-def save_counts(counts: Counts, target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a counts folder."""
-    about = {"order": counts.order, **counts.vocabulary.fingerprints(), **counts.settings()}
-    texts = counts.vocabulary.files()
-    write_folder(target, kind=KIND, about=about, arrays=counts.arrays(), texts=texts, overwrite=overwrite)
 
 
 def open_counts(path: str | os.PathLike[str], *, verify: Verify = "fast") -> Counts:
@@ -54,34 +44,19 @@ def counts_in(folder: Folder, vocabulary: Vocabulary) -> Counts:
     if "positions" not in folder.about:
         first = folder.array("first", np.uint32, length=levels[-2] + 1)
         _check_ends(folder, first, levels, levels)
-        return Counts(
-            vocabulary,
-            Trie(words, first, suffix, levels),
-            frequencies,
-            edge=folder.word("edge", EDGES),
-            sentences=sentences,
-            cut_off=folder.wholes("cut_off"),
-        )
+        edge, cut_off = folder.word("edge", EDGES), folder.wholes("cut_off")
+        trie = Trie(words, first, suffix, levels)
+        return Counts(vocabulary, trie, frequencies, edge=edge, sentences=sentences, cut_off=cut_off)
     context_levels = _levels(folder, "context_levels", len(vocabulary), contexts=True)
-    try:
-        positions = check_positions(folder.wholes("positions"))
-    except ConfigError as error:
-        raise folder.damaged(str(error)) from error
+    positions = folder.checked(lambda: check_positions(folder.wholes("positions")))
     if not len(levels) - 1 == len(context_levels) == len(positions) + 2:
         raise folder.damaged("its positions do not fit its levels")
     first = folder.array("first", np.uint32, length=context_levels[-1] + 1)
     _check_ends(folder, first, context_levels, levels)
-    trie = SkipTrie(
-        words=words,
-        first=first,
-        suffix=suffix,
-        levels=levels,
-        positions=positions,
-        context_words=folder.array("context_words", np.uint32, length=context_levels[-1]),
-        context_first=folder.array("context_first", np.uint32, length=context_levels[-2] + 1),
-        context_levels=context_levels,
-    )
-    return SkipCounts(vocabulary, trie, frequencies, sentences=sentences)
+    context_words = folder.array("context_words", np.uint32, length=context_levels[-1])
+    context_first = folder.array("context_first", np.uint32, length=context_levels[-2] + 1)
+    skips = SkipTrie(words, first, suffix, levels, positions, context_words, context_first, context_levels)
+    return SkipCounts(vocabulary, skips, frequencies, sentences=sentences)
 
 
 def _levels(folder: Folder, name: str, vocab_size: int, *, contexts: bool = False) -> tuple[int, ...]:

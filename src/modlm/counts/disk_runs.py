@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import Ids
+from modlm.counts import disk_kernels
 from modlm.text.vocabulary import END
 
 RowsUK = NDArray[np.uint64]
@@ -28,14 +29,12 @@ def packing(order: int, vocab_size: int) -> tuple[int, int]:
 
 def windows_of(ids: Ids, positions: Ids, core: int, *, order: int, vocab_size: int) -> Iterator[RowsUK]:
     """The windows at sorted positions of a text, those before `core`; a piece is good until the next one comes."""
-    from modlm.counts.disk_kernels import pack_windows
-
     bits, columns = packing(order, vocab_size)
     begin = 0
 
     def fill(filled: int, rows_UK: RowsUK) -> tuple[int, bool]:
         nonlocal begin
-        begin, filled = pack_windows(ids, positions, begin, core, order, bits, END, filled, rows_UK)
+        begin, filled = disk_kernels.pack_windows(ids, positions, begin, core, order, bits, END, filled, rows_UK)
         return filled, begin < len(positions)
 
     return _in_pieces(fill, columns)
@@ -79,8 +78,6 @@ def merged(runs: Sequence[Path], *, columns: int, memory: int) -> Iterator[RowsU
 
 
 def _merged(runs: Sequence[Path], *, columns: int, memory: int) -> Iterator[RowsUK]:
-    from modlm.counts.disk_kernels import make_heap, merge_runs
-
     room = max(1024, min(1 << 20, memory // (8 * columns * max(1, len(runs)))))
     rows_RBK = np.empty((len(runs), room, columns), dtype=np.uint64)
     place, size = np.zeros(len(runs), dtype=np.int64), np.zeros(len(runs), dtype=np.int64)
@@ -90,12 +87,12 @@ def _merged(runs: Sequence[Path], *, columns: int, memory: int) -> Iterator[Rows
             size[run] = _read(stream, rows_RBK[run])
         heap = np.flatnonzero(size > 0)
         live = len(heap)
-        make_heap(heap, live, rows_RBK, place)
+        disk_kernels.make_heap(heap, live, rows_RBK, place)
 
         def fill(filled: int, out_UK: RowsUK) -> tuple[int, bool]:
             nonlocal live
             while live > 0:
-                filled, ended = merge_runs(heap, live, rows_RBK, place, size, filled, out_UK)
+                filled, ended = disk_kernels.merge_runs(heap, live, rows_RBK, place, size, filled, out_UK)
                 if not ended:
                     return filled, True
                 top = heap[0]
@@ -103,7 +100,7 @@ def _merged(runs: Sequence[Path], *, columns: int, memory: int) -> Iterator[Rows
                 if size[top] == 0:
                     live -= 1
                     heap[0] = heap[live]
-                make_heap(heap, live, rows_RBK, place)
+                disk_kernels.make_heap(heap, live, rows_RBK, place)
             return filled, False
 
         yield from _in_pieces(fill, columns)

@@ -10,15 +10,14 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import Ids
-from modlm.counts.counts import Frequencies
+from modlm.counts import disk_kernels
+from modlm.counts.counts import MOST, Frequencies
 from modlm.counts.disk_runs import OUT_ROWS, RowsUK, packing
 from modlm.counts.linking import link_suffixes
 from modlm.counts.trie import Trie
 from modlm.errors import EstimationError
 from modlm.store.npy import AnyArray, NpyWriter, forget, new_npy, open_npy
 
-MOST = 2**32 - 1
 PIECE = 1 << 20  # entries copied at a time
 
 
@@ -55,10 +54,8 @@ class TrieWriter:
 
     def append(self, rows_UK: RowsUK) -> None:
         """Take the next windows."""
-        from modlm.counts.disk_kernels import read_off
-
         opened, closed = np.zeros((2, self.order + 1), dtype=np.int64)
-        read_off(
+        disk_kernels.read_off(
             rows_UK, self.order, self.bits, self.vocab_size, self.window, self.total, self.nodes, self.unigrams,
             self.unigram_first, self.words_NU, self.first_NU, self.frequencies_NU, opened, closed,
         )  # fmt: skip
@@ -80,8 +77,17 @@ class TrieWriter:
         words = self._join("words", "<u4", [np.zeros(1), np.arange(self.vocab_size + 1)])
         wide = max(self.largest, int(self.unigrams.max())) > MOST
         frequencies = self._join("frequencies", "<u8" if wide else "<u4", [np.zeros(1), self.unigrams])
-        first = self._join_first(levels)
-        suffix = self._linked(words, first, levels, workers)
+        unigram_first = [self.unigram_first + np.uint64(levels[2])] if self.order > 1 else []
+        first = self._join("first", "<u4", [np.ones(1), *unigram_first], levels)
+        path = self.folder / "suffix.npy"
+        suffix = new_npy(path, dtype=np.uint32, shape=(levels[-1],))
+
+        def pause() -> None:
+            for array in (words, first, suffix):
+                forget(array)
+
+        link_suffixes(words, first, np.asarray(suffix), levels, workers=workers, pause=pause)
+        suffix = open_npy(path, dtype=np.uint32, shape=(levels[-1],))
         return Trie(words, first, suffix, levels), frequencies
 
     def finish_frequencies(self, dtype: np.dtype[Any]) -> Frequencies:
@@ -99,24 +105,15 @@ class TrieWriter:
         sizes = np.cumsum([0, *self.nodes[2 : self.order + 1]])
         return (0, 1, *(int(level) for level in self.vocab_size + 2 + sizes))
 
-    def _join(self, name: str, dtype: str, start: list[NDArray[Any]]) -> AnyArray:
+    def _join(self, name: str, dtype: str, start: list[NDArray[Any]], levels: tuple[int, ...] = ()) -> AnyArray:
+        """All orders in one file; with levels they are first followers, counted from the order's first n-gram."""
         with NpyWriter(self.folder / f"{name}.npy", dtype) as writer:
             for part in start:
                 writer.append(part)
-            for n in range(2, self.order + 1):
+            for n in range(2, self.order if levels else self.order + 1):
                 for piece in self._pieces(name, n):
-                    writer.append(piece)
-            return writer.finish()
-
-    def _join_first(self, levels: tuple[int, ...]) -> Ids:
-        with NpyWriter(self.folder / "first.npy", "<u4") as writer:
-            writer.append(np.ones(1))
-            if self.order > 1:
-                writer.append(self.unigram_first + np.uint64(levels[2]))
-            for n in range(2, self.order):
-                for piece in self._pieces("first", n):
-                    writer.append(piece + np.uint32(levels[n + 1]))
-            writer.append(np.array([levels[-1]]))
+                    writer.append(piece + np.uint32(levels[n + 1]) if levels else piece)
+            writer.append(np.array(levels[-1:]))
             return writer.finish()
 
     def _pieces(self, name: str, order: int) -> Iterator[NDArray[Any]]:
@@ -126,14 +123,3 @@ class TrieWriter:
             while data := stream.read(PIECE * dtype.itemsize):
                 yield np.frombuffer(data, dtype)
         self._path(name, order).unlink()
-
-    def _linked(self, words: Ids, first: Ids, levels: tuple[int, ...], workers: int | None) -> Ids:
-        path = self.folder / "suffix.npy"
-        suffix = new_npy(path, dtype=np.uint32, shape=(levels[-1],))
-
-        def pause() -> None:
-            for array in (words, first, suffix):
-                forget(array)
-
-        link_suffixes(words, first, np.asarray(suffix), levels, workers=workers, pause=pause)
-        return open_npy(path, dtype=np.uint32, shape=(levels[-1],))

@@ -10,14 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from modlm.arrays import Ids
-from modlm.counts import memory as sorting
-from modlm.counts.counts import Counts, check_edge, check_order
-from modlm.counts.skip import check_positions, is_contiguous
+from modlm.counts import memory, skip
+from modlm.counts.counts import MOST, Counts, check_edge, check_order
+from modlm.counts.skip import SkipCounts, check_positions, is_contiguous
 from modlm.errors import ConfigError
 from modlm.text.corpus import Corpus
 
-LONGEST = 2**32 - 1  # words that 32-bit positions can tell apart
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
 
@@ -33,15 +31,16 @@ class CountOptions:
     engine: str = "memory"
     """A member of `ENGINES`."""
     memory: int | None = None
-    """A limit in bytes, for engines that use the disk."""
+    """A limit in bytes, for the engine that uses the disk; for Spark, what each process that counts may take."""
     temporary: str | os.PathLike[str] | None = None
     """Where files that outgrow memory go; None for the system's folder for such."""
     workers: int | None = None
     """Threads; None for all cores."""
     master: str | None = None
-    """Where Spark counts, as `spark.session.Cluster` says."""
+    """Where Spark counts: a master's URL (`spark://host:7077`, `yarn`, `local[4]`); None for MODLM_MASTER or what
+    Spark's own settings say, which is `local[*]`, all cores of this machine, when they say nothing."""
     conf: Mapping[str, str] = field(default_factory=dict)
-    """More settings of Spark."""
+    """More settings of Spark, `spark.…`."""
 
     @classmethod
     def asked(
@@ -92,13 +91,14 @@ class Engine(Protocol):
 
 def count_in_memory(corpus: Corpus, options: CountOptions) -> Counts:
     """Counts of a corpus that fits in memory with its result, about 40 bytes a word for order 5."""
-    order, edge = options.order, options.edge
+    order, edge, ids, size = options.order, options.edge, np.asarray(corpus.ids), len(corpus.vocabulary)
+    if options.positions is not None and options.skips:
+        skipping, frequencies = skip.build(ids, vocab_size=size, positions=options.positions)
+        return SkipCounts(corpus.vocabulary, skipping, frequencies, sentences=corpus.sentences)
     copies = 0 if edge == "once" else max(0, order - 2)
-    if len(corpus.ids) + copies * corpus.sentences > LONGEST:
-        raise ConfigError(f'The text has more than {LONGEST:,} words, too many for the engine "memory". Use "disk".')
-    ids: Ids = np.asarray(corpus.ids)
-    size = len(corpus.vocabulary)
-    trie, frequencies = sorting.build(ids, vocab_size=size, order=order, edge=edge, workers=options.workers)
+    if len(ids) + copies * corpus.sentences > MOST:
+        raise ConfigError(f'The text has more than {MOST:,} words, too many for the engine "memory". Use "disk".')
+    trie, frequencies = memory.build(ids, vocab_size=size, order=order, edge=edge, workers=options.workers)
     return Counts(corpus.vocabulary, trie, frequencies, edge=edge, sentences=corpus.sentences)
 
 

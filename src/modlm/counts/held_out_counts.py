@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from modlm.arrays import Ids
+from modlm.counts import trie_kernels
 from modlm.counts.counts import Counts, Frequencies
 from modlm.errors import InputError, VocabularyError
 from modlm.text.corpus import Corpus
@@ -19,23 +20,18 @@ POSITIONS = 1 << 18  # walked at a time: eight bytes each and order
 
 def held_out(counts: Counts, fold: Corpus | Ids) -> Counts:
     """The counts of everything but the fold: whole sentences of the counted text, as a corpus or as its ids."""
-    from modlm.counts.trie_kernels import take_away
-
     fold = _as_corpus(counts, fold)
     frequencies: Frequencies = counts.frequencies.copy()
-    begin = 0
-    while begin < fold.sentences:
-        end = max(begin + 1, int(np.searchsorted(fold.starts, fold.starts[begin] + POSITIONS, side="right")) - 1)
+    for begin, end in fold.stretches(POSITIONS):
         ids = np.asarray(fold.ids[fold.starts[begin] : fold.starts[end]])
         _, nodes_TN = counts.walk(ids)
-        missing = take_away(nodes_TN, ids, fold.vocabulary.start, counts.edge == "repeat", frequencies)
+        missing = trie_kernels.take_away(nodes_TN, ids, fold.vocabulary.start, counts.edge == "repeat", frequencies)
         if missing >= 0:
             words = " ".join(counts.vocabulary.decode(ids[max(0, missing - counts.context_length) : missing + 1]))
             raise InputError(
                 f"The fold is not part of the counted text: {words!r} occurs more often in it than in all of the text. "
                 f"Hold out sentences of the very text that was counted, with the same vocabulary."
             )
-        begin = end
     return counts.with_frequencies(frequencies, sentences=counts.sentences - fold.sentences)
 
 

@@ -18,16 +18,16 @@ import numpy as np
 
 from modlm.arrays import Ids, Ints
 from modlm.counts.checks import check_sound
-from modlm.counts.counts import MAX_ORDER, Counts, Frequencies, check_order, narrowed
+from modlm.counts.counts import MAX_ORDER, MOST, Counts, Frequencies, check_order, narrowed
 from modlm.counts.linking import link_suffixes
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, EstimationError
 from modlm.formats.count_files import CountTables, read_counts, write_counts
+from modlm.formats.row_order import group_starts, sorting
 from modlm.text.vocabulary import Vocabulary
 
 ROWS = 1 << 18  # n-grams written at a time
-MOST = 2**32 - 1
 
 
 def import_counts(
@@ -66,7 +66,7 @@ def _trie(rows: list[tuple[Ids, Ints]], vocabulary: Vocabulary) -> tuple[Trie, F
         table, counts = closed[n - 1]
         words[levels[n] : levels[n + 1]] = table[:, -1]
         frequencies[levels[n] : levels[n + 1]] = counts
-        begins = _group_starts(table[:, :-1])
+        begins = group_starts(table[:, :-1])
         parents = table[begins, :-1]
         contexts = parents[:, 0].astype(np.int64) if n == 2 else _places(parents, closed[n - 2][0], start)
         size = np.zeros(levels[n] - levels[n - 1], dtype=np.int64)
@@ -88,43 +88,17 @@ def _closed(rows: list[tuple[Ids, Ints]], start: int) -> list[tuple[Ids, Ints]]:
     above = np.zeros((0, len(rows) + 1), dtype=np.uint32)
     for ngrams, counts in reversed(rows):
         both = np.concatenate((ngrams, above[:, :-1], above[:, 1:]))
-        order = _sorted(both, start)
+        order = sorting(both, start)
         both, number = both[order], np.append(counts, np.zeros(2 * len(above), dtype=np.int64))[order]
-        begins = _group_starts(both)
+        begins = group_starts(both)
         above = both[begins]
         closed.append((above, np.add.reduceat(number, begins) if len(begins) else number))
     return closed[::-1]
 
 
-def _sorted(rows: Ids, start: int) -> Ints:
-    """Places of the rows in the order of their ids."""
-    keys = _keys(rows, start)
-    return np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
-
-
-def _keys(rows: Ids, start: int) -> list[np.ndarray]:
-    """The columns packed into as few 64-bit numbers as hold them, the first ones leading."""
-    bits = start.bit_length()
-    fields = 64 // bits
-    keys = []
-    for begin in range(0, rows.shape[1], fields):
-        key = np.zeros(len(rows), dtype=np.uint64)
-        for column in range(begin, min(begin + fields, rows.shape[1])):
-            key = (key << np.uint64(bits)) | rows[:, column]
-        keys.append(key)
-    return keys
-
-
-def _group_starts(rows: Ids) -> Ints:
-    """Where a new row begins among sorted ones."""
-    new = np.ones(len(rows), dtype=np.bool_)
-    new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    return np.flatnonzero(new)
-
-
 def _places(rows: Ids, among: Ids, start: int) -> Ints:
     """Where each of the sorted rows stands among sorted rows that include them all."""
-    order = _sorted(np.concatenate((among, rows)), start)
+    order = sorting(np.concatenate((among, rows)), start)
     known = order < len(among)
     return (np.cumsum(known) - 1)[~known]
 

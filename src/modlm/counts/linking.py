@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from modlm.arrays import Ids, even_ranges, in_parallel, threads
+from modlm.counts import trie_kernels
 from modlm.counts.checks import unsound
 
 CONTEXTS = 1 << 21  # linked between two pauses
@@ -27,8 +28,6 @@ def link_suffixes(
     The n-grams must be closed: without its first or its last word, each is there too. Those that we count or import
     are; those of a damaged folder may not be.
     """
-    from modlm.counts.trie_kernels import link
-
     suffix[: levels[2] if len(levels) > 2 else len(suffix)] = 0
     for order in range(2, len(levels) - 1):
         low, high = levels[order - 1], levels[order]
@@ -37,7 +36,7 @@ def link_suffixes(
             continue
         for begin in range(low, high, CONTEXTS):
             ranges = even_ranges(min(CONTEXTS, high - begin), threads(workers) * 4)
-            tasks = [partial(link, words, first, suffix, begin + a, begin + b) for a, b in ranges]
+            tasks = [partial(trie_kernels.link, words, first, suffix, begin + a, begin + b) for a, b in ranges]
             if not all(in_parallel(tasks, workers=workers)):
                 raise unsound()
             pause()

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from modlm.arrays import Bytes, Ids, Ints, in_parallel, threads
+from modlm.counts import sort_kernels
 from modlm.counts.trie import Trie
 from modlm.progress import progress
 from modlm.text.vocabulary import END
@@ -37,10 +38,8 @@ def padded(ids: Ids, *, start: int, order: int, edge: str) -> Ids:
     copies = 1 if edge == "once" else max(1, order - 1)
     if copies == 1:
         return ids
-    from modlm.counts.sort_kernels import pad_starts
-
     out = np.empty(len(ids) + (copies - 1) * int(np.count_nonzero(ids == start)), dtype=np.uint32)
-    pad_starts(ids, start, copies, out)
+    sort_kernels.pad_starts(ids, start, copies, out)
     return out
 
 
@@ -53,10 +52,8 @@ def ranges_of_words(bounds: Ints, parts: int) -> list[tuple[int, int]]:
 
 def sort_suffixes(ids: Ids, *, vocab_size: int, order: int, workers: int | None = None) -> SortedSuffixes:
     """Every position of the text, sorted by the words that begin there."""
-    from modlm.counts import sort_kernels as kernels
-
     totals = np.zeros(vocab_size + 1, dtype=np.int64)
-    kernels.word_counts(ids, 0, len(ids), totals)
+    sort_kernels.word_counts(ids, 0, len(ids), totals)
     bounds = np.concatenate(([0], np.cumsum(totals)))
     positions = np.empty(len(ids), dtype=np.uint32)
     shared, length = np.zeros(len(ids), dtype=np.uint8), np.empty(len(ids), dtype=np.uint8)
@@ -66,8 +63,8 @@ def sort_suffixes(ids: Ids, *, vocab_size: int, order: int, workers: int | None 
     with progress("sorting", total=len(ids)) as bar:
 
         def sort(low: int, high: int) -> None:
-            kernels.place_by_first_word(ids, low, high, bounds, positions)
-            kernels.sort_suffixes(ids, positions, shared, length, bounds, low, high, order, bits, END)
+            sort_kernels.place_by_first_word(ids, low, high, bounds, positions)
+            sort_kernels.sort_suffixes(ids, positions, shared, length, bounds, low, high, order, bits, END)
             bar.advance(int(bounds[high] - bounds[low]))
 
         in_parallel([partial(sort, *r) for r in ranges], workers=workers)
@@ -76,15 +73,13 @@ def sort_suffixes(ids: Ids, *, vocab_size: int, order: int, workers: int | None 
 
 def build(ids: Ids, *, vocab_size: int, order: int, edge: str = "once", workers: int | None = None) -> tuple[Trie, Ids]:
     """The trie of a text (`<s> w … </s>` per sentence) and the raw count of each node."""
-    from modlm.counts import sort_kernels as kernels
-
     start = vocab_size
     ids = padded(ids, start=start, order=order, edge=edge)
     s = sort_suffixes(ids, vocab_size=vocab_size, order=order, workers=workers)
 
     def count(low: int, high: int) -> Ints:
         out = np.zeros(order + 2, dtype=np.int64)
-        kernels.count_nodes(s.shared, s.length, s.bounds[low], s.bounds[high], out)
+        sort_kernels.count_nodes(s.shared, s.length, s.bounds[low], s.bounds[high], out)
         return out
 
     sizes = np.array(in_parallel([partial(count, *r) for r in s.ranges], workers=workers))
@@ -97,7 +92,7 @@ def build(ids: Ids, *, vocab_size: int, order: int, edge: str = "once", workers:
     words[0], counts[0], first[0], first[-1] = 0, 0, 1, levels[-1]
 
     def fill(r: int) -> None:
-        kernels.fill_nodes(
+        sort_kernels.fill_nodes(
             ids, s.positions, s.shared, s.length, s.bounds, *s.ranges[r], order, start, next_RN[r].copy(),
             words, first, counts,
         )  # fmt: skip
@@ -109,8 +104,6 @@ def build(ids: Ids, *, vocab_size: int, order: int, edge: str = "once", workers:
 
 def link(s: SortedSuffixes, *, words: Ids, levels: tuple[int, ...], next_RN: Ints, workers: int | None) -> Ids:
     """The suffix of every node, order by order, through the nodes that begin at each position of the text."""
-    from modlm.counts import sort_kernels as kernels
-
     order = len(levels) - 2
     suffix = np.zeros(levels[-1], dtype=np.uint32)
     if order == 1:
@@ -120,10 +113,10 @@ def link(s: SortedSuffixes, *, words: Ids, levels: tuple[int, ...], next_RN: Int
     spans = [(int(s.bounds[low]), int(s.bounds[high])) for low, high in s.ranges]
 
     def place(r: int, n: int) -> None:
-        kernels.place_nodes(s.positions, s.shared, s.length, *spans[r], n, int(next_RN[r, n]), shorter)
+        sort_kernels.place_nodes(s.positions, s.shared, s.length, *spans[r], n, int(next_RN[r, n]), shorter)
 
     def connect(r: int, n: int) -> None:
-        kernels.link_suffixes(s.positions, s.shared, s.length, *spans[r], n, int(next_RN[r, n]), shorter, suffix)
+        sort_kernels.link_suffixes(s.positions, s.shared, s.length, *spans[r], n, int(next_RN[r, n]), shorter, suffix)
 
     for n in range(3, order + 1):
         in_parallel([partial(place, r, n - 1) for r in range(len(spans))], workers=workers)

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import accumulate, zip_longest
-from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ids, even_ranges, in_parallel, threads
+from modlm.arrays import Ids, even_ranges, in_parallel, joined, threads
+from modlm.counts import merge_kernels
 from modlm.counts.checks import check_sound
-from modlm.counts.counts import Counts, Frequencies, narrowed
+from modlm.counts.counts import MOST, Counts, Frequencies, narrowed
 from modlm.counts.linking import link_suffixes
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import Trie
@@ -25,7 +25,6 @@ from modlm.errors import ConfigError, EstimationError
 from modlm.text.vocabulary import Vocabulary
 
 RANGES_PER_THREAD = 4
-MOST = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +58,8 @@ def merge(parts: Sequence[Counts], *, workers: int | None = None) -> Counts:
     suffix = np.empty(len(whole.words), dtype=np.uint32)
     link_suffixes(whole.words, whole.first, suffix, whole.levels, workers=workers)
     cut_off = [max(values) for values in zip_longest(*(part.cut_off for part in parts), fillvalue=0)]
-    return Counts(
-        vocabulary,
-        Trie(whole.words, whole.first, suffix, whole.levels),
-        whole.frequencies,
-        edge=parts[0].edge,
-        sentences=sum(part.sentences for part in parts),
-        cut_off=cut_off,
-    )
+    trie, sentences = Trie(whole.words, whole.first, suffix, whole.levels), sum(part.sentences for part in parts)
+    return Counts(vocabulary, trie, whole.frequencies, edge=parts[0].edge, sentences=sentences, cut_off=cut_off)
 
 
 def _check_alike(parts: Sequence[Counts]) -> None:
@@ -133,57 +126,34 @@ def _merge_two(a: Grown, b: Grown, *, vocab_size: int, workers: int | None) -> G
     words, frequencies = [a.words[:start]], [a.frequencies[:start].astype(dtype) + b.frequencies[:start].astype(dtype)]
     first, levels = [np.ones(1, dtype=np.uint32)], [0, 1, start]
     for _ in range(2, len(a.levels) - 1):
-        merged = _merge_order(a, b, from_a, from_b, dtype, workers)
-        if levels[-1] + len(merged.words) >= MOST:
+        own_first, own_words, own_frequencies, from_a, from_b = _merge_order(a, b, from_a, from_b, dtype, workers)
+        if levels[-1] + len(own_words) >= MOST:
             raise EstimationError(f"Together the counts have more than {MOST:,} n-grams. Use a lower order.")
-        first.append(merged.first + np.uint32(levels[-1]))
-        words.append(merged.words)
-        frequencies.append(merged.frequencies)
-        from_a, from_b = merged.from_a, merged.from_b
-        levels.append(levels[-1] + len(merged.words))
+        first.append(own_first + np.uint32(levels[-1]))
+        words.append(own_words)
+        frequencies.append(own_frequencies)
+        levels.append(levels[-1] + len(own_words))
     first.append(np.array([levels[-1]], dtype=np.uint32))
-    return Grown(_joined(words), _joined(first), narrowed(_joined(frequencies)), tuple(levels))
-
-
-@dataclass(frozen=True, slots=True)
-class MergedOrder:
-    """The n-grams of one order, with the nodes they had in both tries."""
-
-    words: Ids
-    frequencies: Frequencies
-    first: Ids
-    from_a: Ids
-    from_b: Ids
+    return Grown(joined(words), joined(first), narrowed(joined(frequencies)), tuple(levels))
 
 
 def _merge_order(
     a: Grown, b: Grown, from_a: Ids, from_b: Ids, dtype: np.dtype[np.generic], workers: int | None
-) -> MergedOrder:
-    from modlm.counts.merge_kernels import count_followers, merge_followers
-
+) -> tuple[Ids, Ids, Frequencies, Ids, Ids]:
+    """First followers, words and frequencies of one order, and the nodes that its n-grams had in both tries."""
     ranges = even_ranges(len(from_a), threads(workers) * RANGES_PER_THREAD)
     tries = a.words, a.first, b.words, b.first
-    sizes = in_parallel([partial(count_followers, *tries, from_a, from_b, *r) for r in ranges], workers=workers)
+    counting = [partial(merge_kernels.count_followers, *tries, from_a, from_b, *bounds) for bounds in ranges]
+    sizes = in_parallel(counting, workers=workers)
     starts = [0, *accumulate(sizes)]
     words, to_a, to_b = np.empty((3, starts[-1]), dtype=np.uint32)
     frequencies, first = np.empty(starts[-1], dtype=dtype), np.empty(len(from_a), dtype=np.uint32)
     tasks = [
         partial(
-            merge_followers, a.words, a.first, a.frequencies, b.words, b.first, b.frequencies,
+            merge_kernels.merge_followers, a.words, a.first, a.frequencies, b.words, b.first, b.frequencies,
             from_a, from_b, *bounds, node, first, words, frequencies, to_a, to_b,
         )
         for bounds, node in zip(ranges, starts, strict=False)
     ]  # fmt: skip
     in_parallel(tasks, workers=workers)
-    return MergedOrder(words, frequencies, first, to_a, to_b)
-
-
-def _joined(parts: list[Any]) -> Any:
-    """All parts in one array; each is let go of as soon as it is copied."""
-    whole = np.empty(sum(map(len, parts)), dtype=parts[0].dtype)
-    end = len(whole)
-    while parts:
-        part = parts.pop()
-        whole[end - len(part) : end] = part
-        end -= len(part)
-    return whole
+    return first, words, frequencies, to_a, to_b

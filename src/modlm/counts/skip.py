@@ -11,15 +11,15 @@ with context ids where plain counts have the nodes one order down, and nothing c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints, in_parallel, threads
-from modlm.counts.counts import MAX_ORDER, Counts, Frequencies, Layer, at_sentences
+from modlm.arrays import Ids, Ints
+from modlm.counts import skip_kernels
+from modlm.counts.counts import MAX_ORDER, Counts, Frequencies, Layer
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
 from modlm.text.vocabulary import Vocabulary
@@ -84,32 +84,18 @@ class SkipCounts(Counts):
         """What smoothing reads of one order."""
         return Layer(self.trie, self.frequencies, *self.trie.context_levels[order - 1 : order + 1])
 
-    def walk(self, ids: Ids) -> tuple[Ids, Ids]:
-        """Context (NONE if unseen) and n-gram node (0 if unseen) of every order at every position of a text."""
-        from modlm.counts.skip_kernels import walk
-
-        trie, start = self.trie, len(self.vocabulary)
-        contexts_TN, nodes_TN = np.empty((2, len(ids), self.order), dtype=np.uint32)
-        positions = np.array(self.positions, dtype=np.int64)
-
-        def part(low: int, high: int) -> None:
-            walk(
-                trie.words, trie.first, trie.context_words, trie.context_first, positions, ids[low:high], start,
-                contexts_TN[low:high], nodes_TN[low:high],
-            )  # fmt: skip
-
-        in_parallel([partial(part, *bounds) for bounds in at_sentences(ids, start, threads())])
-        return contexts_TN, nodes_TN
+    def _walk(self) -> Callable[[Ids, Ids, Ids], object]:
+        trie, positions = self.trie, np.array(self.positions, dtype=np.int64)
+        tables = trie.words, trie.first, trie.context_words, trie.context_first, positions
+        return lambda ids, *out: skip_kernels.walk(*tables, ids, len(self.vocabulary), *out)
 
     def nodes(self, ngrams_BC: Ids) -> Ids:
         """The node of each row (remotest position first, word last), 0 where the n-gram is not there."""
-        from modlm.counts.skip_kernels import descend
-
         trie, start = self.trie, len(self.vocabulary)
         out = np.zeros(len(ngrams_BC), dtype=np.uint32)
         if ngrams_BC.shape[1] <= self.order:
             rows = np.ascontiguousarray(ngrams_BC, dtype=np.uint32)
-            descend(trie.words, trie.first, trie.context_words, trie.context_first, start, rows, out)
+            skip_kernels.descend(trie.words, trie.first, trie.context_words, trie.context_first, start, rows, out)
         return out
 
     def settings(self) -> dict[str, Any]:
@@ -149,8 +135,6 @@ def is_contiguous(positions: Sequence[int]) -> bool:
 
 def build(ids: Ids, *, vocab_size: int, positions: Sequence[int]) -> tuple[SkipTrie, Frequencies]:
     """The skip n-grams of a text (`<s> w … </s>` per sentence) and how often each occurs."""
-    from modlm.counts.skip_kernels import words_back
-
     start, order = vocab_size, len(positions) + 1
     predicted = ids != start
     words_T = ids[predicted]
@@ -164,7 +148,7 @@ def build(ids: Ids, *, vocab_size: int, positions: Sequence[int]) -> tuple[SkipT
     contexts_T, nodes_T = np.zeros(len(words_T), dtype=np.uint32), 1 + words_T
     back_T = np.empty(len(ids), dtype=np.uint32)
     for n in range(2, order + 1):
-        words_back(ids, start, positions[order - n], back_T)
+        skip_kernels.words_back(ids, start, positions[order - n], back_T)
         if n == 2:
             contexts_T, size = 1 + back_T[predicted], vocab_size + 1
             context_words.append(unigrams)
@@ -184,17 +168,9 @@ def build(ids: Ids, *, vocab_size: int, positions: Sequence[int]) -> tuple[SkipT
     first.append(np.array([levels[-1]]))
     if order > 1:
         context_first.append(np.array([context_levels[-1]]))
-    trie = SkipTrie(
-        words=np.concatenate(words),
-        first=np.concatenate(first).astype(np.uint32),
-        suffix=np.concatenate(suffix),
-        levels=tuple(levels),
-        positions=tuple(positions),
-        context_words=np.concatenate(context_words),
-        context_first=np.concatenate(context_first).astype(np.uint32),
-        context_levels=tuple(context_levels),
-    )
-    return trie, np.concatenate(frequencies).astype(np.uint32)
+    ngrams = np.concatenate(words), np.concatenate(first).astype(np.uint32), np.concatenate(suffix), tuple(levels)
+    contexts = np.concatenate(context_words), np.concatenate(context_first).astype(np.uint32), tuple(context_levels)
+    return SkipTrie(*ngrams, tuple(positions), *contexts), np.concatenate(frequencies).astype(np.uint32)
 
 
 @dataclass(frozen=True, slots=True)

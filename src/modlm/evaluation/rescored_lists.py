@@ -23,7 +23,8 @@ from modlm.evaluation.error_rate import (
 )  # fmt: skip
 from modlm.evaluation.parts import sessions_of
 from modlm.evaluation.rescoring import IMPOSSIBLE, LM, Lists, Weights, best_of, lists_of, log_probs_of, tune
-from modlm.formats.nbest import NBest, log_scores, quoted
+from modlm.formats.lines import quoted
+from modlm.formats.nbest import NBest, log_scores
 from modlm.formats.references import references_of
 from modlm.model.language_model import LanguageModel
 from modlm.text.corpus import Corpus

@@ -16,10 +16,14 @@ import numpy as np
 
 from modlm.arrays import Ids, Ints
 from modlm.errors import InputError
+from modlm.formats import count_kernels as kernels
+from modlm.formats import write_kernels
 from modlm.formats.arpa.header import MAX_ORDER
 from modlm.formats.lines import Lines, open_lines, shown
 from modlm.formats.output import RowWriter, text_output
+from modlm.formats.row_order import group_starts, sorting
 from modlm.progress import progress
+from modlm.text import text_kernels
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 from modlm.text.word_table import PROVISIONAL, WordTable
 
@@ -75,11 +79,7 @@ class _Reader:
     """What has been read so far, in places of the growing table of words."""
 
     def __init__(self) -> None:
-        from modlm.formats.count_kernels import enter_words
-
-        self.words = words = WordTable()
-        names = np.frombuffer("".join(f"{name}\n" for name in ALIASES).encode() + bytes(8), np.uint8)
-        enter_words(names, len(names) - 8, words.blob, words.offsets, words.table, words.state)
+        self.words = WordTable((*PROVISIONAL, *ALIASES))
         self.ngrams: dict[int, list[Ids]] = {}
         self.counts: dict[int, list[Ints]] = {}
         self._flat = np.empty(4 * BLOCK_ROWS, np.uint32)
@@ -95,9 +95,6 @@ class _Reader:
                 bar.advance(lines.at - before)
 
     def _take(self, lines: Lines) -> None:
-        from modlm.formats import count_kernels as kernels
-        from modlm.text.text_kernels import WANTED
-
         words = self.words
         known = len(words)
         at, taken, rows, used, code, place = kernels.read_count_lines(
@@ -109,8 +106,8 @@ class _Reader:
         self._keep(rows, used)
         lines.skip(at - lines.at, lines=taken)
         if code == kernels.NO_ROOM:
-            if words.state[WANTED]:
-                words.make_room(len(words) + 1, int(words.state[WANTED]))
+            if words.state[text_kernels.WANTED]:
+                words.make_room(len(words) + 1, int(words.state[text_kernels.WANTED]))
         elif code != kernels.END_OF_BLOCK:
             raise lines.fail(_line_error(code, lines.text[at : lines.end], place - at))
 
@@ -146,7 +143,10 @@ class _Reader:
         if vocabulary is None:
             vocabulary, id_of = self._own_vocabulary()
         else:
-            id_of = self._ids_in(vocabulary)
+            words, id_of = self.words, np.empty(len(self.words), np.uint32)
+            known = vocabulary.kernel_tables()
+            text_kernels.map_words(words.blob, words.offsets[: len(words) + 1], *known, UNKNOWN, id_of)
+            id_of[PROVISIONAL.index("<s>")] = vocabulary.start
         orders = []
         for order in range(1, max(self.ngrams) + 1):
             if order not in self.ngrams:
@@ -173,36 +173,17 @@ class _Reader:
         lines, id_of, _ = words.ordered(max_words=None, min_count=1)
         return Vocabulary(lines), id_of
 
-    def _ids_in(self, vocabulary: Vocabulary) -> Ids:
-        from modlm.text.text_kernels import map_words
-
-        words = self.words
-        id_of = np.empty(len(words), np.uint32)
-        map_words(words.blob, words.offsets[: len(words) + 1], *vocabulary.kernel_tables(), UNKNOWN, id_of)
-        id_of[PROVISIONAL.index("<s>")] = vocabulary.start
-        return id_of
-
 
 def _summed(ngrams: Ids, counts: Ints, largest_id: int, path: Path) -> tuple[Ids, Ints]:
     """The different rows in the order of their ids, with the sums of their counts."""
-    order = ngrams.shape[1]
-    bits = largest_id.bit_length()
-    if order * bits <= 64:
-        keys = np.zeros(len(ngrams), np.uint64)
-        for position in range(order):
-            keys = (keys << np.uint64(bits)) | ngrams[:, position]
-        rows = np.argsort(keys)
-    else:
-        rows = np.lexsort(tuple(ngrams[:, position] for position in reversed(range(order))))
+    rows = sorting(ngrams, largest_id)
     ngrams, counts = ngrams[rows], counts[rows]
-    new = np.ones(len(ngrams), bool)
-    new[1:] = (ngrams[1:] != ngrams[:-1]).any(axis=1)
-    if new.all():
+    first = group_starts(ngrams)
+    if len(first) == len(ngrams):
         return ngrams, counts
-    first = np.flatnonzero(new)
     if np.add.reduceat(counts.astype(float), first).max() >= 2.0**63:
         raise InputError(
-            f"the counts of one {order}-gram add up to more than 2^63 - 1, which no real text reaches. "
+            f"the counts of one {ngrams.shape[1]}-gram add up to more than 2^63 - 1, which no real text reaches. "
             "Check the files for damaged lines.",
             path=path,
         )
@@ -210,8 +191,6 @@ def _summed(ngrams: Ids, counts: Ints, largest_id: int, path: Path) -> tuple[Ids
 
 
 def _line_error(code: int, rest: np.ndarray, place: int) -> str:
-    from modlm.formats import count_kernels as kernels
-
     line = rest[: int(np.argmax(rest == ord("\n")))].tobytes()
     field = line[place:].partition(b"\t")[0].rstrip()
     return {
@@ -233,15 +212,9 @@ def write_counts(
     path: str | Path, vocabulary: Vocabulary, orders: Iterable[tuple[Ids, Ints]], *, overwrite: bool = True
 ) -> None:
     """Write n-grams with their counts, piece by piece, as `read_counts` reads them; gzip if the name ends in .gz."""
-    from modlm.formats.write_kernels import write_count_rows
-
     with text_output(Path(path), overwrite=overwrite) as stream:
         writer = RowWriter(stream, vocabulary)
         for ngrams, counts in orders:
             rows, numbers = np.ascontiguousarray(ngrams, np.uint32), np.ascontiguousarray(counts, np.int64)
             assert len(rows) == len(numbers) and (len(rows) == 0 or numbers.min() > 0)
-            writer.write(rows, partial(write_count_rows, rows, numbers), _no_odd_rows)
-
-
-def _no_odd_rows(row: int) -> bytes:
-    raise AssertionError(f"row {row} was not written")
+            writer.write(rows, partial(write_kernels.write_count_rows, rows, numbers))

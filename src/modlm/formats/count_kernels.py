@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from modlm.arrays import Bytes, Ids, Ints, kernel
 from modlm.formats.arpa.header import MAX_ORDER
-from modlm.formats.word_kernels import FULL, RETURN, SPACE, TAB, intern_word
-from modlm.text.text_kernels import LINE_END, WANTED, Table, scan_word
+from modlm.formats.word_kernels import RETURN, SPACE, TAB
+from modlm.text.text_kernels import LINE_END, WANTED, Table, intern_word, scan_word
 
 END_OF_BLOCK, NO_ROOM = 0, 1
 NO_TAB, NO_WORDS, TOO_MANY_WORDS, CONTROL, START_INSIDE = 10, 11, 12, 13, 14
@@ -16,17 +16,6 @@ MAX_COUNT = 2**63 - 1
 UNKNOWN, END, START = 0, 1, 2
 FIRST_ALIAS = 3
 """Places 3, 4 and 5 of the table are other names for 0, 1 and 2."""
-
-
-@kernel
-def enter_words(text: Bytes, end: int, blob: Bytes, offsets: Ints, table: Table, state: Ints) -> None:
-    """Enter words that stand one a line; there must be room for them."""
-    at = 0
-    while at < end:
-        after, hashed = scan_word(text, at)
-        if after > at:
-            intern_word(text, at, after, hashed, blob, offsets, table, state)
-        at = after + 1
 
 
 @kernel
@@ -69,7 +58,7 @@ def read_words(
         if used + words >= len(flat):
             return words, at, NO_ROOM
         index = intern_word(text, at, after, hashed, blob, offsets, table, state)
-        if index == FULL:
+        if index < 0:
             return words, at, NO_ROOM
         if FIRST_ALIAS <= index < 2 * FIRST_ALIAS:
             index -= FIRST_ALIAS

@@ -14,8 +14,9 @@ import numpy as np
 
 from modlm.arrays import Bytes
 from modlm.errors import InputError
-from modlm.text.packing import MAGIC_BYTES, packing_of
+from modlm.text.packing import packing_at
 from modlm.text.sources import Block, Files
+from modlm.text.vocabulary import split_words
 
 
 class Lines:
@@ -82,19 +83,35 @@ def shown(found: bytes) -> str:
     return "'" + (text if len(text) <= 60 else text[:57] + "...") + "'"
 
 
+def quoted(text: str) -> str:
+    """A name or word for a message, cut if it is long."""
+    return shown(text.encode(errors="backslashreplace"))
+
+
 @contextmanager
 def open_lines(path: Path) -> Iterator[Lines]:
     """The lines of a file, plain or packed."""
     files = Files([path])
     with closing(files.blocks()) as blocks:  # type: ignore[type-var]  # a generator, which closes the file
-        yield Lines(blocks, path, size=None if _packed(path) else files.size())
+        yield Lines(blocks, path, size=None if packing_at(path) else files.size())
 
 
-def _packed(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    try:
-        with path.open("rb") as stream:
-            return packing_of(stream.read(MAGIC_BYTES)) is not None
-    except OSError:
-        return False  # the reader will say why
+def text_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers; blank ones only if asked for."""
+    with open_lines(path) as lines:
+        while True:
+            number, raw = lines.line, lines.take_line()
+            if raw is None:
+                return
+            if not blank and not raw.strip():
+                continue
+            try:
+                text = raw.decode()
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"byte {error.start + 1} of the line is not valid UTF-8. Convert the file to UTF-8.",
+                    path=path,
+                    line=number,
+                ) from None
+            if blank or split_words(text):
+                yield number, text

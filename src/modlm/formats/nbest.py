@@ -7,48 +7,23 @@ are what the file says, and every hypothesis knows its line.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from modlm.arrays import Floats, Ints
-from modlm.errors import ConfigError, InputError
-from modlm.formats.lines import open_lines, shown
+from modlm.errors import ConfigError
+from modlm.formats.hypotheses import Found, Row
+from modlm.formats.lines import quoted, text_lines
+from modlm.formats.nbest_json import read_json
+from modlm.formats.nbest_text import read_espnet, read_kaldi, read_moses
 from modlm.text.vocabulary import END_NAME, START_NAME, split_words
 
 FORMATS = ("auto", "jsonl", "kaldi", "moses")
 SCORES = ("auto", "log", "probability", "cost", "none")
-
-
-@dataclass(slots=True)
-class Row:
-    """One hypothesis as a reader found it."""
-
-    utterance: str
-    hypothesis: str
-    score: float | None
-    line: int
-    kept: Any = None
-    """What else stood with it, for the writer of its format."""
-
-
-@dataclass(slots=True)
-class Found:
-    """What a reader hands over: rows, those of an utterance side by side, and references by utterance."""
-
-    path: Path
-    format: str
-    rows: list[Row] = field(default_factory=list)
-    references: dict[str, str] = field(default_factory=dict)
-    kept: dict[str, Any] = field(default_factory=dict)
-    """What else is known of an utterance, for the writer."""
-
-    def fail(self, message: str, line: int = 0) -> InputError:
-        """The error for a line of the file."""
-        return InputError(message, path=self.path, line=line)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -88,94 +63,57 @@ def read_nbest(
     `score_files` (Kaldi style) hold `name score` lines; their scores are multiplied by `scales` (1 each if not given)
     and added. Without `scored`, scores are neither needed nor looked at.
     """
-    from modlm.formats.nbest_json import read_json
-    from modlm.formats.nbest_text import read_espnet, read_kaldi, read_moses
-
     if form not in FORMATS:
         raise ConfigError(f"n-best lists come as {', '.join(FORMATS)}, but {form!r} was asked for.")
     if path.is_dir():
         return _checked(read_espnet(path), scored)
     lines = list(text_lines(path))
-    kind = _kind_of(lines) if form == "auto" else form
-    if score_files and kind != "kaldi":
-        raise ConfigError(f"Score files go with Kaldi-style text, but {path} is {kind}. Leave them out.")
-    if kind == "kaldi":
-        found = read_kaldi(path, lines, score_files, scales, scored=scored)
-    else:
-        found = {"jsonl": read_json, "moses": read_moses}[kind](path, lines)
-    return _checked(found, scored)
-
-
-def text_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers; blank ones only if asked for."""
-    with open_lines(path) as lines:
-        while True:
-            number, raw = lines.line, lines.take_line()
-            if raw is None:
-                return
-            if not blank and not raw.strip():
-                continue
-            try:
-                text = raw.decode()
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"byte {error.start + 1} of the line is not valid UTF-8. Convert the file to UTF-8.",
-                    path=path,
-                    line=number,
-                ) from None
-            if blank or split_words(text):
-                yield number, text
-
-
-def _kind_of(lines: list[tuple[int, str]]) -> str:
     first = lines[0][1].lstrip() if lines else ""
-    return "jsonl" if first.startswith(("{", "[")) else "moses" if "|||" in first else "kaldi"
+    found = "jsonl" if first.startswith(("{", "[")) else "moses" if "|||" in first else "kaldi"
+    kind = found if form == "auto" else form
+    if kind == "kaldi":
+        return _checked(read_kaldi(path, lines, score_files, scales, scored=scored), scored)
+    if score_files:
+        raise ConfigError(f"Score files go with Kaldi-style text, but {path} is {kind}. Leave them out.")
+    return _checked((read_json if kind == "jsonl" else read_moses)(path, lines), scored)
 
 
 def _checked(found: Found, scored: bool) -> NBest:
     """The rows as lists, after what every format demands: utterances once, sound words, finite scores."""
-    if not found.rows:
+    rows = found.rows
+    if not rows:
         raise found.fail("there are no hypotheses: the file is empty.")
-    utterances, starts, seen = list[str](), list[int](), set[str]()
-    scores = np.zeros(len(found.rows))
-    hypotheses = []
-    for place, row in enumerate(found.rows):
-        if not utterances or row.utterance != utterances[-1]:
-            if row.utterance in seen:
-                raise found.fail(
-                    f"utterance {quoted(row.utterance)} comes a second time. All hypotheses of an utterance stand in "
-                    f"one list, side by side; rename or remove one.",
-                    row.line,
-                )
-            seen.add(row.utterance)
-            utterances.append(row.utterance)
-            starts.append(place)
-        hypotheses.append(_words(found, row))
-        if scored:
-            scores[place] = _score(found, row)
+    starts: dict[str, int] = {}
+    for place, row in enumerate(rows):
+        if place and row.utterance == rows[place - 1].utterance:
+            continue
+        if row.utterance in starts:
+            raise found.fail(
+                f"utterance {quoted(row.utterance)} comes a second time. All hypotheses of an utterance stand in one "
+                f"list, side by side; rename or remove one.", row.line,
+            )  # fmt: skip
+        starts[row.utterance] = place
     return NBest(
-        found.path,
-        found.format,
-        tuple(utterances),
-        np.array([*starts, len(found.rows)], dtype=np.int64),
-        tuple(hypotheses),
-        scores,
-        np.array([row.line for row in found.rows], dtype=np.int64),
-        found.references,
-        tuple(row.kept for row in found.rows),
-        found.kept,
+        path=found.path,
+        format=found.format,
+        utterances=tuple(starts),
+        starts=np.array([*starts.values(), len(rows)], dtype=np.int64),
+        hypotheses=tuple(_words(found, row) for row in rows),
+        scores=np.array([_score(found, row) if scored else 0.0 for row in rows]),
+        lines=np.array([row.line for row in rows], dtype=np.int64),
+        references=found.references,
+        kept=tuple(row.kept for row in rows),
+        kept_of=found.kept,
     )
 
 
 def _words(found: Found, row: Row) -> str:
     words = split_words(row.hypothesis)
-    for name in (START_NAME, END_NAME):
-        if name in words:
-            raise found.fail(
-                f"{name} stands in a hypothesis of {quoted(row.utterance)}, but it is a reserved name: boundaries are "
-                f"added by themselves. Leave it out.",
-                row.line,
-            )
+    if inside := {START_NAME, END_NAME} & set(words):
+        raise found.fail(
+            f"{max(inside)} stands in a hypothesis of {quoted(row.utterance)}, but it is a reserved name: boundaries "
+            f"are added by themselves. Leave it out.", row.line,
+        )  # fmt: skip
     return " ".join(words)
 
 
@@ -183,21 +121,14 @@ def _score(found: Found, row: Row) -> float:
     if row.score is None:
         raise found.fail(
             f"a hypothesis of {quoted(row.utterance)} has no score. Every hypothesis needs one; with --scores none all "
-            f"first-pass scores are taken as 0.",
-            row.line,
-        )
+            f"first-pass scores are taken as 0.", row.line,
+        )  # fmt: skip
     if not math.isfinite(row.score):
         raise found.fail(
             f"a score of {quoted(row.utterance)} is {row.score}. Scores must be finite numbers; correct it, or leave "
-            f"the hypothesis out.",
-            row.line,
-        )
+            f"the hypothesis out.", row.line,
+        )  # fmt: skip
     return row.score
-
-
-def quoted(text: str) -> str:
-    """A name or word for a message, cut if it is long."""
-    return shown(text.encode(errors="backslashreplace"))
 
 
 def log_scores(scores: Floats, kind: str = "auto") -> tuple[Floats, str, float]:

@@ -13,7 +13,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from modlm.formats.nbest import Found, Row, quoted
+from modlm.formats.hypotheses import Found, Row
+from modlm.formats.lines import quoted
 
 UTTERANCE = ("utt", "utt_id", "uttid", "utterance", "utterance_id", "id", "key")
 REFERENCE = ("ref", "reference", "truth", "target", "transcript", "text")
@@ -90,12 +91,12 @@ def _list(found: Found, line: int, utterance: str, record: Record, listed: Any) 
         size = len(scores) if isinstance(scores, list) else type(scores).__name__
         raise found.fail(f"{quoted(utterance)} has {len(listed)} hypotheses, but the scores are {size}.", line)
     _reference(found, line, utterance, record, REFERENCE)
-    own = {*LIST, *SCORE_LISTS}
-    found.kept[utterance] = {key: value for key, value in record.items() if key not in own}
+    found.kept[utterance] = {key: value for key, value in record.items() if key not in {*LIST, *SCORE_LISTS}}
     for place, item in enumerate(listed):
         score = None if scores is None else scores[place]
         if isinstance(item, dict):
-            entry, hypothesis, score = item, _named(item, HYPOTHESIS), _first(_named(item, SCORE), score)
+            entry, hypothesis, own_score = item, _named(item, HYPOTHESIS), _named(item, SCORE)
+            score = score if own_score is None else own_score
         elif isinstance(item, list) and len(item) == 2 and not isinstance(item[1], str):
             entry, (hypothesis, score) = {"hyp": item[0], "score": item[1]}, item
         else:
@@ -114,8 +115,7 @@ def _one(found: Found, line: int, utterance: str, record: Record) -> None:
 
 
 def _add(found: Found, line: int, utterance: str, hypothesis: Any, score: Any, entry: Record) -> None:
-    if isinstance(hypothesis, list) and all(isinstance(word, str) for word in hypothesis):
-        hypothesis = " ".join(hypothesis)
+    hypothesis = _joined(hypothesis)
     if not isinstance(hypothesis, str):
         raise found.fail(
             f"a hypothesis of {quoted(utterance)} is {hypothesis!r:.60}, but it must be a string or a list of words "
@@ -133,9 +133,7 @@ def _add(found: Found, line: int, utterance: str, hypothesis: Any, score: Any, e
 
 
 def _reference(found: Found, line: int, utterance: str, record: Record, names: tuple[str, ...]) -> None:
-    reference = _named(record, names)
-    if isinstance(reference, list) and all(isinstance(word, str) for word in reference):
-        reference = " ".join(reference)
+    reference = _joined(_named(record, names))
     if reference is None:
         return
     if not isinstance(reference, str):
@@ -151,9 +149,10 @@ def _text(found: Found, line: int, text: str) -> str:
     return text
 
 
+def _joined(words: Any) -> Any:
+    """A list of words as a string, and anything else as it is."""
+    return " ".join(words) if isinstance(words, list) and all(isinstance(word, str) for word in words) else words
+
+
 def _named(record: Record, names: tuple[str, ...]) -> Any:
     return next((record[name] for name in names if record.get(name) is not None), None)
-
-
-def _first(value: Any, other: Any) -> Any:
-    return other if value is None else value

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from modlm.errors import ConfigError, InputError
-from modlm.formats.nbest import Found, Row, quoted, text_lines
+from modlm.formats.hypotheses import Found, Row
+from modlm.formats.lines import quoted, text_lines
 
 NUMBERED = re.compile(r"(.+)-([1-9][0-9]*)")
 TENSOR = re.compile(r"tensor\(\[?([^,\])]*).*\)")  # how ESPnet prints a score

@@ -16,17 +16,18 @@ from modlm.formats.output import text_output
 def write_nbest(nbest: NBest, path: Path, log_probs_H: Floats, totals_H: Floats, *, overwrite: bool = True) -> None:
     """All hypotheses, each list by falling total (equal ones in their old order)."""
     order = np.lexsort((-totals_H, nbest.list_of))
-    with text_output(path, overwrite=overwrite) as stream:
-        for line in {"jsonl": _json, "kaldi": _kaldi, "moses": _moses}[nbest.format](
-            nbest, order, log_probs_H, totals_H
-        ):
-            stream.write(f"{line}\n".encode())
+    lines = {"jsonl": _json, "kaldi": _kaldi, "moses": _moses}[nbest.format](nbest, order, log_probs_H, totals_H)
+    _write(path, lines, overwrite)
 
 
 def write_best(nbest: NBest, path: Path, best_U: Ints, *, overwrite: bool = True) -> None:
     """One line for each utterance: `utterance words`; for Moses the words alone, as its tools read them."""
+    _write(path, best_lines(nbest, best_U), overwrite)
+
+
+def _write(path: Path, lines: Iterator[str], overwrite: bool) -> None:
     with text_output(path, overwrite=overwrite) as stream:
-        for line in best_lines(nbest, best_U):
+        for line in lines:
             stream.write(f"{line}\n".encode())
 
 

@@ -2,47 +2,32 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 
 from modlm.arrays import Bytes, Ids, Ints
-from modlm.errors import require
 from modlm.files import new_file
+from modlm.formats import write_kernels
+from modlm.text.packing import PACKINGS
 from modlm.text.vocabulary import START_NAME, Vocabulary
 
 BUFFER_BYTES = 1 << 22
-GZIP_LEVEL = 6  # twice as fast as the highest for a few per cent
-
-
-def _zstandard(stream: BinaryIO) -> Any:
-    packer = require("zstandard", extra="scale", purpose="Writing zstandard files").ZstdCompressor()
-    return packer.stream_writer(stream, closefd=False)
-
-
-PACKERS: dict[str, Callable[[BinaryIO], Any]] = {
-    ".gz": lambda stream: gzip.GzipFile("", "wb", GZIP_LEVEL, stream, mtime=0),
-    ".bz2": lambda stream: bz2.BZ2File(stream, "wb"),
-    ".xz": lambda stream: lzma.LZMAFile(stream, "wb"),  # noqa: SIM115
-    ".zst": _zstandard,
-}
 
 
 @contextmanager
 def text_output(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
     """A stream whose file gets its name when the block ends well; packed as the end of its name says."""
     with new_file(path, overwrite=overwrite) as aside, aside.open("wb") as stream:
-        if path.suffix not in PACKERS:
-            yield cast(BinaryIO, stream)
-            return
-        with PACKERS[path.suffix](cast(BinaryIO, stream)) as packed:
-            yield cast(BinaryIO, packed)
+        for packing in PACKINGS:
+            if packing.ending == path.suffix:
+                with packing.writer(cast(BinaryIO, stream)) as packed:
+                    yield packed
+                return
+        yield cast(BinaryIO, stream)
 
 
 class RowWriter:
@@ -60,18 +45,17 @@ class RowWriter:
         self,
         ngrams: Ids,
         rows: Callable[[int, Bytes, Ints, Bytes], tuple[int, int, int]],
-        odd_row: Callable[[int], bytes],
+        odd_row: Callable[[int], bytes] | None = None,
     ) -> None:
         """All rows: `rows(row, blob, offsets, buffer)` is a bound kernel; what it leaves is `odd_row`'s."""
-        from modlm.formats.write_kernels import ALL_WRITTEN, ODD_NUMBER
-
         assert ngrams.size == 0 or ngrams.max() <= self.vocabulary.start, "ids of another vocabulary"
         row, end = 0, -1
-        while end != ALL_WRITTEN:
+        while end != write_kernels.ALL_WRITTEN:
             row, size, end = rows(row, self.blob, self.offsets, self.buffer)
             self.stream.write(self.buffer[:size].data)
-            if end == ODD_NUMBER:
+            if end == write_kernels.ODD_NUMBER:
+                assert odd_row is not None
                 self.stream.write(odd_row(row))
                 row += 1
-            elif end != ALL_WRITTEN and size == 0:  # a single row that is longer than the buffer
+            elif end != write_kernels.ALL_WRITTEN and size == 0:  # a single row that is longer than the buffer
                 self.buffer = np.empty(2 * len(self.buffer), np.uint8)

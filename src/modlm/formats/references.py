@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from modlm.errors import InputError
-from modlm.formats.nbest import NBest, quoted, text_lines
+from modlm.formats.lines import quoted, text_lines
+from modlm.formats.nbest import NBest
 from modlm.formats.nbest_json import references_in
 from modlm.text.vocabulary import END_NAME, START_NAME, split_words
 

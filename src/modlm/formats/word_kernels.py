@@ -1,4 +1,4 @@
-"""Lines into fields, and words into a table that grows: the one of `text.word_table`."""
+"""Lines into fields."""
 
 from __future__ import annotations
 
@@ -6,27 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import Bytes, Ints, kernel
-from modlm.text.text_kernels import (
-    FILLED,
-    LINE_END,
-    LOW,
-    PADDING,
-    TAG,
-    TYPES,
-    U0,
-    WANTED,
-    Table,
-    find_slot,
-    scan_word,
-)  # fmt: skip
+from modlm.text.text_kernels import LINE_END, scan_word
 
 Hashes = NDArray[np.uint64]
 
 SPACE, TAB, RETURN = 32, 9, 13
 
 FINE, EMPTY_FIELD, CONTROL = 0, 1, 2
-
-FULL = -1
 
 
 @kernel
@@ -59,24 +45,3 @@ def split_fields(text: Bytes, at: int, end: int, bounds: Ints, hashes: Hashes) -
             after_tab = False
             at = after
     return count, at, FINE
-
-
-@kernel
-def intern_word(
-    text: Bytes, start: int, end: int, hashed: np.uint64, blob: Bytes, offsets: Ints, table: Table, state: Ints
-) -> int:
-    """Index of the word text[start:end] in a growing table, entered if it is new; FULL if there is no room for it."""
-    slot = find_slot(text, start, end, hashed, blob, offsets, table)
-    if table[slot] != U0:
-        return int(table[slot] & LOW) - 1
-    types, filled = state[TYPES], state[FILLED]
-    after = filled + end - start + 1
-    if types + 1 >= len(offsets) or after + PADDING > len(blob) or 2 * (types + 1) > len(table):
-        state[WANTED] = after + PADDING
-        return FULL
-    blob[filled : after - 1] = text[start:end]
-    blob[after - 1] = LINE_END
-    offsets[types + 1] = after
-    table[slot] = (hashed & TAG) | np.uint64(types + 1)
-    state[TYPES], state[FILLED] = types + 1, after
-    return int(types)

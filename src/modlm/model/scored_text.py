@@ -17,9 +17,10 @@ import numpy as np
 from modlm.arrays import Bools, Floats, Ids
 from modlm.errors import InputError
 from modlm.progress import progress
-from modlm.text.corpus import Corpus, TextSize
-from modlm.text.encoding import encode_sentences, encoded, encoders_of
+from modlm.text.corpus import Corpus
+from modlm.text.encoding import encode_sentences, encoded
 from modlm.text.options import TextOptions
+from modlm.text.reading import TextSize
 from modlm.text.sources import source_of
 from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 
@@ -253,5 +254,5 @@ def read_parts(text: Any, vocabulary: Vocabulary, *, encoding_errors: str = "str
         yield (text.ids if same else text.vocabulary.mapping(vocabulary)[text.ids]), text.size or NO_SIZE
         return
     rules = TextOptions(encoding_errors=encoding_errors)
-    for block in encoded(source_of(text), encoders_of(vocabulary), rules):
+    for block in encoded(source_of(text), vocabulary.encoders(), rules):
         yield block.ids, TextSize(block.words, block.bytes)

@@ -12,29 +12,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints
+from modlm.arrays import Ids, Ints, joined
 from modlm.errors import ConfigError, VocabularyError
 from modlm.files import new_folder
 from modlm.store.manifest import Verify
-from modlm.store.npy import write_npy
+from modlm.store.npy import NpyWriter, write_npy
 from modlm.text.corpus_folder import IDS, PIECE, check_ids, read_folder, write_record
 from modlm.text.folds import fold_cuts
 from modlm.text.options import TextOptions
-from modlm.text.sources import BLOCK_BYTES, Text
+from modlm.text.reading import Reading, TextSize, read
+from modlm.text.sources import Text
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
-
-
-@dataclass(frozen=True, slots=True)
-class TextSize:
-    """How much text there was, in units that do not depend on a vocabulary."""
-
-    words: int
-    """Between white space, without sentence ends."""
-    bytes: int
-    """Of all lines as UTF-8, with a line end each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,35 +50,45 @@ class Corpus:
         text: Text,
         vocabulary: Vocabulary | None = None,
         *,
-        max_words: int | None = None,
-        min_count: int = 1,
-        unknown_name: bool = True,
-        encoding_errors: str = "strict",
-        workers: int | None = None,
         folder: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
-        block_bytes: int = BLOCK_BYTES,
+        **options: Any,
     ) -> Corpus:
         """The ids of a text: files, standard input ("-") or sentences, as `sources.Text` says.
 
-        Without a vocabulary, the words of the text become the vocabulary as far as `max_words` (ordinary words) and
-        `min_count` let them. The rest is explained at `TextOptions`. With a `folder` the ids
-        are written there as they come, so that memory does not limit the text.
+        Without a vocabulary, the words of the text become the vocabulary as far as `max_words` and `min_count` let
+        them; these and further options are explained at `TextOptions`. With a `folder` the ids are written there as
+        they come, so that memory does not limit the text.
         """
-        from modlm.text.reading import read_text
+        return cls.read(text, TextOptions(vocabulary=vocabulary, **options), folder, overwrite=overwrite)
 
-        options = TextOptions(
-            vocabulary=vocabulary, max_words=max_words, min_count=min_count, unknown_name=unknown_name,
-            encoding_errors=encoding_errors, workers=workers, block_bytes=block_bytes,
-        )  # fmt: skip
-        return read_text(text, options, folder, overwrite=overwrite)
+    @classmethod
+    def read(
+        cls, text: Text, options: TextOptions, folder: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+    ) -> Corpus:
+        """The same for those who have the options at hand."""
+        if folder is None:
+            parts = list[Ids]()
+            return cls._of(read(text, options, parts.append), joined(parts), options)
+        with new_folder(Path(folder), overwrite=overwrite) as place:
+            with NpyWriter(place / IDS, "<u4") as writer:
+                reading = read(text, options, writer.append)
+                corpus = cls._of(reading, writer.finish(mode="r+"), options)
+            corpus._write_record(place)
+        return cls.open(folder, verify="fast")
+
+    @classmethod
+    def _of(cls, reading: Reading, ids: Ids, options: TextOptions) -> Corpus:
+        reading.settle(ids)
+        vocabulary = options.vocabulary or Vocabulary(reading.words)
+        sources = reading.sources if len(reading.sources) > 1 else ()
+        return cls(ids, vocabulary, sum(reading.sources), reading.unknown, sources, reading.size)
 
     @classmethod
     def from_ids(cls, ids: Ids, vocabulary: Vocabulary) -> Corpus:
         """From ids that are `<s> w ... </s>` again and again; they are checked, and shared."""
         ids = np.asarray(ids, np.uint32)
-        numbers = check_ids(ids, vocabulary)
-        return cls(ids, vocabulary, numbers.sentences, numbers.unknown)
+        return cls(ids, vocabulary, *check_ids(ids, vocabulary))
 
     @classmethod
     def joined(cls, parts: Sequence[Corpus]) -> Corpus:
@@ -104,13 +106,20 @@ class Corpus:
         Sizes and vocabulary are always checked; "full" looks at every id too, since a wrong one leads kernels astray.
         """
         ids, vocabulary, numbers, sources = read_folder(Path(folder), verify=verify)
-        return cls(ids, vocabulary, numbers.sentences, numbers.unknown, sources)
+        return cls(ids, vocabulary, *numbers, sources)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the corpus to a folder."""
         with new_folder(Path(folder), overwrite=overwrite) as place:
             write_npy(place / IDS, self.ids)
-            write_record(place, self)
+            self._write_record(place)
+
+    def _write_record(self, folder: Path) -> None:
+        """Write all but the ids."""
+        for name, data in self.vocabulary.files().items():
+            (folder / name).write_bytes(data)
+        numbers = {"ids": len(self.ids), "sentences": self.sentences, "unknown": self.unknown}
+        write_record(folder, {**numbers, "sources": list(self.sources), **self.vocabulary.fingerprints()})
 
     @property
     def words(self) -> int:
@@ -149,6 +158,14 @@ class Corpus:
         """The ids of each sentence, with its boundaries."""
         for start, end in zip(self.starts, self.starts[1:], strict=False):
             yield self.ids[start:end]
+
+    def stretches(self, size: int) -> Iterator[tuple[int, int]]:
+        """Neighbouring sentences, as the first and the one behind the last, of `size` ids at most or one sentence."""
+        begin = 0
+        while begin < self.sentences:
+            end = max(begin + 1, int(np.searchsorted(self.starts, self.starts[begin] + size, side="right")) - 1)
+            yield begin, end
+            begin = end
 
     def source(self, number: int) -> Corpus:
         """One of the texts that it was made from, counted from 1."""

@@ -7,9 +7,8 @@ looks at every id instead.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,34 +21,20 @@ from modlm.text.tokens import TOKENIZER
 from modlm.text.vocabulary import END, UNKNOWN, VOCABULARY, Vocabulary
 from modlm.text.vocabulary_files import vocabulary_in
 
-if TYPE_CHECKING:
-    from modlm.text.corpus import Corpus
-
 KIND, IDS = "corpus", "ids.npy"
 PIECE = 1 << 22  # ids looked at together when a corpus is checked
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(NamedTuple):
     """What a corpus counts."""
 
     sentences: int
     unknown: int
 
 
-def write_record(folder: Path, corpus: Corpus) -> None:
-    """Write all but the ids."""
-    for name, data in corpus.vocabulary.files().items():
-        (folder / name).write_bytes(data)
-    record = {
-        "format": f"modlm {KIND}",
-        "version": 1,
-        "ids": len(corpus.ids),
-        "sentences": corpus.sentences,
-        "unknown": corpus.unknown,
-        "sources": list(corpus.sources),
-        **corpus.vocabulary.fingerprints(),
-    }
+def write_record(folder: Path, numbers: dict[str, Any]) -> None:
+    """Write the manifest."""
+    record = {"format": f"modlm {KIND}", "version": 1, **numbers}
     (folder / manifest_name(KIND)).write_text(json.dumps(record, indent=2) + "\n")
 
 

@@ -13,18 +13,24 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from modlm.arrays import Bytes, Ids, threads
+from modlm.arrays import Bytes, Ids, Ints
 from modlm.errors import InputError
 from modlm.progress import progress, short
+from modlm.text import text_kernels as kernels
 from modlm.text.options import TextOptions
 from modlm.text.sources import PADDING, Block, Files, Sentences, Text, as_lines, source_of
-from modlm.text.tokens import TokenVocabulary
-from modlm.text.vocabulary import UNKNOWN, Vocabulary
-from modlm.text.word_list import END_NAME, SPACE, START_NAME, UNKNOWN_NAME
+from modlm.text.word_list import RESERVED, SPACE, UNKNOWN_NAME
+
+if TYPE_CHECKING:
+    from modlm.text.vocabulary import Vocabulary
+
+NOT_UTF8 = (
+    'is not valid UTF-8. Convert the text to UTF-8, or have such bytes replaced with encoding_errors = "replace".'
+)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -63,57 +69,26 @@ class Encoder(Protocol):
 
 
 class KernelEncoder:
-    """Words looked up by a kernel: its status, position in the data, ids written and unknown words come back."""
+    """Words looked up by a kernel, `encode_lines` or `collect_lines`, that knows its tables."""
 
-    def __init__(self, kernel: Callable[[Bytes, int, bool, Ids], tuple[int, int, int, int]]) -> None:
+    def __init__(self, kernel: Callable[[Bytes, int, bool, Ids, Ints], int], state: Ints | None = None) -> None:
         self.kernel = kernel
+        self.state: Ints = np.zeros(kernels.STATE, np.int64) if state is None else state
         self.out: Ids = np.empty(0, np.uint32)
-
-    @classmethod
-    def of(cls, vocabulary: Vocabulary) -> KernelEncoder:
-        """With the ids of a frozen vocabulary."""
-        from modlm.text.text_kernels import AT, STATE, UNKNOWNS, WROTE, encode_lines
-
-        tables, start, state = vocabulary.kernel_tables(), vocabulary.start, np.zeros(STATE, np.int64)
-
-        def look_up(data: Bytes, size: int, unknown_name: bool, out: Ids) -> tuple[int, int, int, int]:
-            status = encode_lines(data, size, *tables, start, unknown_name, out, state)
-            return status, int(state[AT]), int(state[WROTE]), int(state[UNKNOWNS])
-
-        return cls(look_up)
 
     def encode(self, data: bytearray, size: int, *, unknown_name: bool) -> Encoded | Fault:
         """See `Encoder`."""
-        from modlm.text.text_kernels import DONE
-
         lines = data.count(b"\n", 0, size)
         room = size // 2 + 2 * lines + 1  # every word has a byte and something behind it; one more for no text at all
         if len(self.out) < room:
             self.out = np.empty(room, np.uint32)
-        status, at, wrote, unknown = self.kernel(np.frombuffer(data, np.uint8), size, unknown_name, self.out)
-        if status == DONE:
+        self.state[[kernels.AT, kernels.WROTE]] = 0
+        status = self.kernel(np.frombuffer(data, np.uint8), size, unknown_name, self.out, self.state)
+        at, wrote, unknown = self.state[[kernels.AT, kernels.WROTE, kernels.UNKNOWNS]].tolist()
+        if status == kernels.DONE:
             return Encoded(self.out[:wrote].copy(), lines, unknown, wrote - 2 * lines, size)
-        return Fault(data.count(b"\n", 0, at) + 1, _reserved_message(data, at))
-
-
-class TokenEncoder:
-    """Lines as strings through a tokenizer, which uses all cores by itself, so one encoder is enough."""
-
-    def __init__(self, vocabulary: TokenVocabulary) -> None:
-        self.vocabulary = vocabulary
-
-    def encode(self, data: bytearray, size: int, *, unknown_name: bool) -> Encoded | Fault:
-        """See `Encoder`."""
-        lines = [line.removesuffix("\r") for line in data[:size].decode().split("\n")[:-1]]
-        ids = self.vocabulary.encode_lines(lines)
-        return Encoded(ids, len(lines), int(np.count_nonzero(ids == UNKNOWN)), count_words(data, size), size)
-
-
-def encoders_of(vocabulary: Vocabulary, workers: int | None = None) -> Sequence[Encoder]:
-    """As many encoders as can work side by side."""
-    if isinstance(vocabulary, TokenVocabulary):
-        return [TokenEncoder(vocabulary)]
-    return [KernelEncoder.of(vocabulary) for _ in range(threads(workers))]
+        name = next(name for name in RESERVED if data.startswith(name.encode(), at))
+        return Fault(data.count(b"\n", 0, at) + 1, refused_word(name, "the text"))
 
 
 def encode_blocks(text: Text, vocabulary: Vocabulary, **options: Any) -> Iterator[Ids]:
@@ -122,7 +97,7 @@ def encode_blocks(text: Text, vocabulary: Vocabulary, **options: Any) -> Iterato
     A text without sentences gives nothing. The options are those of `TextOptions`.
     """
     how = TextOptions(vocabulary=vocabulary, **options)
-    for block in encoded(source_of(text), encoders_of(vocabulary, how.workers), how):
+    for block in encoded(source_of(text), vocabulary.encoders(how.workers), how):
         yield block.ids
 
 
@@ -132,7 +107,7 @@ def encode_sentences(sentences: Sequence[str], vocabulary: Vocabulary) -> Ids:
     size = len(data)
     data.extend(bytes(PADDING))
     block = Block(data, size, "the sentences", 0, True, size)
-    result = _run(encoders_of(vocabulary, workers=1)[0], block, TextOptions())
+    result = _run(vocabulary.encoders(workers=1)[0], block, TextOptions())
     if isinstance(result, Fault):
         raise InputError(result.message, path=block.source, line=result.line)
     return result.ids
@@ -166,15 +141,21 @@ def encoded(source: Files | Sentences, encoders: Sequence[Encoder], options: Tex
 
 def _run(encoder: Encoder, block: Block, options: TextOptions) -> Encoded | Fault:
     """A block's ids; what is not UTF-8 is replaced or reported, after whatever is wrong in the lines before it."""
-    encode = partial(encoder.encode, unknown_name=options.unknown_name)
-    bad = None if block.data.isascii() else _invalid_utf8(block)
-    if bad is None:
-        return encode(block.data, block.size)
+    encode, data, size = partial(encoder.encode, unknown_name=options.unknown_name), block.data, block.size
+    try:
+        if not data.isascii():
+            with memoryview(data) as view:
+                str(view[:size], "utf-8")
+        return encode(data, size)
+    except UnicodeDecodeError as error:
+        at = error.start
     if options.encoding_errors == "replace":
-        repaired = block.data[: block.size].decode("utf-8", "replace").encode()
+        repaired = data[:size].decode("utf-8", "replace").encode()
         return encode(bytearray(repaired + bytes(PADDING)), len(repaired))
-    before = encode(block.data, block.data.rfind(b"\n", 0, bad) + 1)
-    return before if isinstance(before, Fault) else _utf8_fault(block, bad)
+    begin = data.rfind(b"\n", 0, at) + 1
+    before = encode(data, begin)
+    place = f"byte {at - begin + 1} of the line (0x{data[at]:02x}, byte {block.offset + at + 1} of the text)"
+    return before if isinstance(before, Fault) else Fault(data.count(b"\n", 0, at) + 1, f"{place} {NOT_UTF8}")
 
 
 def in_order(
@@ -206,30 +187,11 @@ def count_words(data: bytes | bytearray, size: int) -> int:
     return int(np.count_nonzero(space[:-1] < space[1:])) + int(size > 0 and not space[-1])
 
 
-def _invalid_utf8(block: Block) -> int | None:
-    """Where the first byte stands that is not UTF-8."""
-    try:
-        with memoryview(block.data) as view:
-            str(view[: block.size], "utf-8")
-    except UnicodeDecodeError as error:
-        return error.start
-    return None
-
-
-def _utf8_fault(block: Block, at: int) -> Fault:
-    column = at - block.data.rfind(b"\n", 0, at)
-    return Fault(
-        block.data.count(b"\n", 0, at) + 1,
-        f"byte {column} of the line (0x{block.data[at]:02x}, byte {block.offset + at + 1} of the text) is not valid "
-        f'UTF-8. Convert the text to UTF-8, or have such bytes replaced with encoding_errors = "replace".',
-    )
-
-
-def _reserved_message(data: bytearray, at: int) -> str:
-    name = next(name for name in (START_NAME, END_NAME, UNKNOWN_NAME) if data.startswith(name.encode(), at))
+def refused_word(name: str, place: str) -> str:
+    """The message about a word that may not stand there."""
     if name == UNKNOWN_NAME:
-        return f"{name} stands in the text, which unknown_name = False forbids. Take it out, or allow it as a word."
+        return f"{name} stands in {place}, which unknown_name = False forbids. Take it out, or allow it as a word."
     return (
-        f"{name} stands in the text, but it is a reserved name: boundaries are added to every line by themselves. "
+        f"{name} stands in {place}, but it is a reserved name: boundaries are added to every line by themselves. "
         f"Take it out of the text or write it differently."
     )

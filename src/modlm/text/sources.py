@@ -10,11 +10,11 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeAlias, cast
+from typing import BinaryIO, TypeAlias, cast
 
 from modlm.errors import InputError
 from modlm.text.packing import MAGIC_BYTES, packing_of, unpacked
@@ -32,7 +32,7 @@ PADDING = 8
 STANDARD_INPUT = "-"
 LINE_BYTES = 1 << 30  # a longer line is no line: memory would be full before its end is found
 PACKED_LINE_BYTES = 1 << 27  # the same for what may be much smaller on disk
-PIECE_BYTES = 1 << 16  # taken from a packed file at a time
+PIECE_BYTES = 1 << 16  # taken from a file at a time
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SENTENCES = 4096  # sentences in memory turned into lines at a time
 
@@ -99,7 +99,9 @@ class Sentences:
 
     def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
         """The sentences as lines; their line numbers are their places in the sequence, from 1."""
-        yield from _whole_lines(_PieceReader(self._pieces()), str(self), block_bytes)
+        reader = _Reader()
+        reader.pieces = self._pieces()
+        yield from _whole_lines(reader, str(self), block_bytes)
 
     def _pieces(self) -> Iterator[bytes]:
         items = iter(self.items)
@@ -121,7 +123,11 @@ def source_of(text: Text) -> Files | Sentences:
         return Sentences(())
     if isinstance(first, os.PathLike):
         return Files(_only_paths(chain((first,), items)))
-    _refuse_file_names(text)
+    if isinstance(text, list | tuple) and all(map(_is_file, text)):  # somebody meant the files
+        raise InputError(
+            f"Strings in a list are sentences, but {text[0]!r} is the name of a file. "
+            f"Give files as paths, [pathlib.Path({text[0]!r})], or a single file as a plain string."
+        )
     return Sentences(chain((first,), items))
 
 
@@ -132,20 +138,10 @@ def _only_paths(items: Iterable[object]) -> Iterator[os.PathLike[str]]:
         yield item
 
 
-def _refuse_file_names(text: object) -> None:
-    """Strings in a list are sentences; when all of them name files, somebody meant the files."""
-    if isinstance(text, list | tuple) and all(isinstance(item, str) and _is_file(item) for item in text):
-        raise InputError(
-            f"Strings in a list are sentences, but {text[0]!r} is the name of a file. "
-            f"Give files as paths, [pathlib.Path({text[0]!r})], or a single file as a plain string."
-        )
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):  # too long, or with NUL: no file has such a name
-        return False
+def _is_file(item: object) -> bool:
+    with suppress(OSError, ValueError):  # too long, or with NUL: no file has such a name
+        return isinstance(item, str) and Path(item).is_file()
+    return False
 
 
 def _joined(item: object, number: int) -> str:
@@ -166,59 +162,36 @@ def as_lines(batch: Sequence[object], number: int = 0) -> bytes:
     return (text + "\n").encode("utf-8", "surrogatepass")
 
 
-class _Reader(Protocol):
-    """Fills buffers; `consumed` counts the bytes taken from disk."""
+class _Reader:
+    """Fills buffers from pieces of any length; no line is longer than `longest`."""
 
-    consumed: int
+    def __init__(self, longest: int = LINE_BYTES) -> None:
+        self.longest = longest
+        self.pieces: Iterator[bytes] = iter(())
+        self.pending = memoryview(b"")
+        self.consumed = 0
+        """Bytes taken from disk."""
 
-    def readinto(self, buffer: memoryview) -> int:
-        """How many bytes were put into the buffer; 0 only at the end."""
-
-
-class _PlainReader:
-    def __init__(self, stream: BinaryIO, head: bytes) -> None:
-        self.stream, self.head, self.consumed = stream, head, 0
-
-    def readinto(self, buffer: memoryview) -> int:
-        if self.head:
-            got = min(len(buffer), len(self.head))
-            buffer[:got], self.head = self.head[:got], self.head[got:]
-        else:
-            got = self.stream.readinto(buffer) or 0  # type: ignore[attr-defined]  # typeshed leaves it out of BinaryIO
-        self.consumed += got
-        return got
-
-
-class _PieceReader:
-    """Reads from pieces of any length."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self.pieces, self.pending, self.consumed = pieces, memoryview(b""), 0
-
-    def readinto(self, buffer: memoryview) -> int:
-        while not self.pending:
-            piece = next(self.pieces, None)
-            if piece is None:
-                return 0
-            self.pending = memoryview(piece)
-        got = min(len(buffer), len(self.pending))
-        buffer[:got], self.pending = self.pending[:got], self.pending[got:]
-        return got
-
-
-class _PackedReader(_PieceReader):
-    def __init__(self, stream: BinaryIO, head: bytes, source: str) -> None:
-        self.stream, self.head = stream, head
-        packing = packing_of(head)
-        assert packing is not None
-        super().__init__(unpacked(packing, self._packed(), source))
-
-    def _packed(self) -> Iterator[bytes]:
-        piece = self.head
+    def taking(self, stream: BinaryIO, head: bytes) -> Iterator[bytes]:
+        """What the file holds, counted; the head has been read already."""
+        piece = head
         while piece:
             self.consumed += len(piece)
             yield piece
-            piece = self.stream.read(PIECE_BYTES)
+            piece = stream.read(PIECE_BYTES)
+
+    def fill(self, data: bytearray, filled: int, limit: int) -> int:
+        """Read until the limit or the end; how far the data is filled then."""
+        while filled < limit:
+            while not self.pending:
+                piece = next(self.pieces, None)
+                if piece is None:
+                    return filled
+                self.pending = memoryview(piece)
+            got = min(limit - filled, len(self.pending))
+            data[filled : filled + got], self.pending = self.pending[:got], self.pending[got:]
+            filled += got
+        return filled
 
 
 def _reader(stream: BinaryIO, source: str) -> _Reader:
@@ -229,23 +202,26 @@ def _reader(stream: BinaryIO, source: str) -> _Reader:
         raise InputError(
             "this is UTF-16, but text must be UTF-8. Convert it with: iconv -f UTF-16 -t UTF-8", path=source
         )
-    return _PackedReader(stream, head, source) if packing_of(head) else _PlainReader(stream, head)
+    packing = packing_of(head)
+    reader = _Reader(LINE_BYTES if packing is None else PACKED_LINE_BYTES)
+    pieces = reader.taking(stream, head)
+    reader.pieces = pieces if packing is None else unpacked(packing, pieces, source)
+    return reader
 
 
 def _whole_lines(reader: _Reader, source: str, block_bytes: int) -> Iterator[Block]:
     rest = bytearray(len(BYTE_ORDER_MARK))
-    del rest[_fill(reader, rest, 0, len(rest)) :]
+    del rest[reader.fill(rest, 0, len(rest)) :]
     offset = len(rest) if rest == BYTE_ORDER_MARK else 0
     del rest[:offset]
     taken, first, ended = 0, True, False
     while not ended:
-        longest = PACKED_LINE_BYTES if isinstance(reader, _PackedReader) else LINE_BYTES
-        if len(rest) > longest:
-            raise InputError(f"a line is longer than {longest >> 20} MiB, so this is not a text.", path=source)
+        if len(rest) > reader.longest:
+            raise InputError(f"a line is longer than {reader.longest >> 20} MiB, so this is not a text.", path=source)
         limit = max(block_bytes, 2 * len(rest), 1)
         data = bytearray(limit + 1 + PADDING)
         data[: len(rest)] = rest
-        filled = _fill(reader, data, len(rest), limit)
+        filled = reader.fill(data, len(rest), limit)
         ended = filled < limit
         if ended and filled and data[filled - 1] != ord("\n"):
             data[filled] = ord("\n")
@@ -255,14 +231,6 @@ def _whole_lines(reader: _Reader, source: str, block_bytes: int) -> Iterator[Blo
         if size:
             yield Block(data, size, source, offset, first, reader.consumed - taken)
             offset, taken, first = offset + size, reader.consumed, False
-
-
-def _fill(reader: _Reader, data: bytearray, filled: int, limit: int) -> int:
-    """Read until the limit or the end; how far the data is filled then."""
-    with memoryview(data) as view:
-        while filled < limit and (got := reader.readinto(view[filled:limit])):
-            filled += got
-    return filled
 
 
 def _state(stream: BinaryIO) -> tuple[int, int] | None:

@@ -165,14 +165,7 @@ def build_table(blob: Bytes, offsets: Ints, table: Table) -> tuple[int, int]:
 
 @kernel
 def word_id(
-    data: Bytes,
-    start: int,
-    end: int,
-    hashed: np.uint64,
-    blob: Bytes,
-    offsets: Ints,
-    table: Table,
-    unknown_name: bool,
+    data: Bytes, start: int, end: int, hashed: np.uint64, blob: Bytes, offsets: Ints, table: Table, unknown_name: bool
 ) -> int:
     """The id of data[start:end], 0 when it is unknown; -RESERVED or -NO_UNKNOWN when it may not stand in a text."""
     word = find_word(data, start, end, hashed, blob, offsets, table)
@@ -185,16 +178,9 @@ def word_id(
 
 @kernel
 def encode_lines(
-    data: Bytes,
-    size: int,
-    blob: Bytes,
-    offsets: Ints,
-    table: Table,
-    start_id: int,
-    unknown_name: bool,
-    out: Ids,
-    state: Ints,
-) -> int:
+    blob: Bytes, offsets: Ints, table: Table, start_id: int,
+    data: Bytes, size: int, unknown_name: bool, out: Ids, state: Ints,
+) -> int:  # fmt: skip
     """Write `<s> w ... </s>` for every line; `out` has room for a word in every two bytes and two ids a line."""
     position, wrote, unknowns, status = 0, 0, 0, DONE
     out[wrote] = start_id
@@ -223,16 +209,9 @@ def encode_lines(
 
 @kernel
 def collect_lines(
-    data: Bytes,
-    size: int,
-    blob: Bytes,
-    offsets: Ints,
-    table: Table,
-    counts: Ints,
-    unknown_name: bool,
-    out: Ids,
-    state: Ints,
-) -> int:
+    blob: Bytes, offsets: Ints, table: Table, counts: Ints,
+    data: Bytes, size: int, unknown_name: bool, out: Ids, state: Ints,
+) -> int:  # fmt: skip
     """The same with a table that grows: ids 0 `<unk>`, 1 `</s>`, 2 `<s>`, then words as they are first seen, counted.
 
     Ends with FULL before a word for which there is no room; give it more and call again with the same state.
@@ -280,34 +259,41 @@ def collect_lines(
 
 
 @kernel
-def absorb_words(
-    other_blob: Bytes,
-    other_offsets: Ints,
-    other_counts: Ints,
-    blob: Bytes,
-    offsets: Ints,
-    table: Table,
-    counts: Ints,
-    state: Ints,
-    mapping: Ids,
-) -> None:
-    """Add another table's words and counts; `mapping` gets their ids here. There must be room for all of them."""
+def intern_word(
+    data: Bytes, start: int, end: int, hashed: np.uint64, blob: Bytes, offsets: Ints, table: Table, state: Ints
+) -> int:
+    """The id of data[start:end] in a table that grows, entered if it is new; -FULL if there is no room for it.
+
+    `collect_lines` does the same with its numbers at hand: called for every word of a text, this takes twice as long.
+    """
+    slot = find_slot(data, start, end, hashed, blob, offsets, table)
+    if table[slot] != U0:
+        return int(table[slot] & LOW) - 1
     types, filled = state[TYPES], state[FILLED]
+    after = filled + end - start + 1
+    if 2 * (types + 1) > len(table) or types + 1 >= len(offsets) or after + PADDING > len(blob):
+        state[WANTED] = after + PADDING
+        return -FULL
+    blob[filled : after - 1] = data[start:end]
+    blob[after - 1] = LINE_END
+    offsets[types + 1] = after
+    table[slot] = (hashed & TAG) | np.uint64(types + 1)
+    state[TYPES], state[FILLED] = types + 1, after
+    return int(types)
+
+
+@kernel
+def absorb_words(
+    other_blob: Bytes, other_offsets: Ints, other_counts: Ints,
+    blob: Bytes, offsets: Ints, table: Table, counts: Ints, state: Ints, mapping: Ids,
+) -> None:  # fmt: skip
+    """Add another table's words and counts; `mapping` gets their ids here. There must be room for all of them."""
     for word in range(len(other_offsets) - 1):
         start, end = other_offsets[word], other_offsets[word + 1] - 1
         hashed = hash_word(other_blob, start, end)
-        slot = find_slot(other_blob, start, end, hashed, blob, offsets, table)
-        if table[slot] == U0:
-            blob[filled : filled + end - start + 1] = other_blob[start : end + 1]
-            filled += end - start + 1
-            offsets[types + 1] = filled
-            table[slot] = (hashed & TAG) | np.uint64(types + 1)
-            counts[types] = 0
-            types += 1
-        here = int(table[slot] & LOW) - 1
+        here = intern_word(other_blob, start, end, hashed, blob, offsets, table, state)
         counts[here] += other_counts[word]
         mapping[word] = here
-    state[TYPES], state[FILLED] = types, filled
 
 
 @kernel

@@ -23,6 +23,7 @@ import numpy as np
 
 from modlm.arrays import Ids, Ints, threads
 from modlm.errors import InputError, VocabularyError, require
+from modlm.text.encoding import Encoded, Encoder, count_words
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
 from modlm.text.word_list import END_NAME, RESERVED, SPACE, UNKNOWN_NAME, words_as_lines
 
@@ -117,6 +118,10 @@ class TokenVocabulary(Vocabulary):
         out[inside] = ids
         return out
 
+    def encoders(self, workers: int | None = None) -> Sequence[Encoder]:
+        """One: the tokenizer uses all cores by itself."""
+        return [TokenEncoder(self)]
+
     def split(self, sentence: str) -> list[str]:
         """The tokens of a sentence, as they stand in the vocabulary."""
         return self.decode(self.encode(sentence))
@@ -170,6 +175,19 @@ class TokenVocabulary(Vocabulary):
 
     def __repr__(self) -> str:
         return f"TokenVocabulary({len(self):,} tokens)"
+
+
+class TokenEncoder:
+    """Lines as strings through a tokenizer."""
+
+    def __init__(self, vocabulary: TokenVocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    def encode(self, data: bytearray, size: int, *, unknown_name: bool) -> Encoded:
+        """See `Encoder`."""
+        lines = [line.removesuffix("\r") for line in data[:size].decode().split("\n")[:-1]]
+        ids = self.vocabulary.encode_lines(lines)
+        return Encoded(ids, len(lines), int(np.count_nonzero(ids == UNKNOWN)), count_words(data, size), size)
 
 
 def with_tokenizer(vocabulary: Vocabulary, source: str | os.PathLike[str] | bytes) -> TokenVocabulary:

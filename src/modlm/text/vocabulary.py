@@ -10,41 +10,25 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from modlm.arrays import Bytes, Ids, Ints
+from modlm.arrays import Bytes, Ids, Ints, threads
 from modlm.errors import VocabularyError
 from modlm.files import new_file
+from modlm.text import text_kernels
+from modlm.text.encoding import Encoder, KernelEncoder
+from modlm.text.options import TextOptions
+from modlm.text.reading import read
 from modlm.text.sources import PADDING, Text
-from modlm.text.word_list import (
-    END_NAME,
-    RESERVED,
-    SPACE,
-    START_NAME,
-    UNKNOWN_NAME,
-    line_offsets,
-    read_words,
-    words_as_lines,
-)
-
-if TYPE_CHECKING:
-    from modlm.text.text_kernels import Table
-
-__all__ = [
-    "END",
-    "END_NAME",
-    "RESERVED",
-    "START_NAME",
-    "UNKNOWN",
-    "UNKNOWN_NAME",
-    "VOCABULARY",
-    "Vocabulary",
-    "split_words",
-]
+from modlm.text.word_list import END_NAME as END_NAME
+from modlm.text.word_list import RESERVED as RESERVED
+from modlm.text.word_list import SPACE, line_offsets, read_words, words_as_lines
+from modlm.text.word_list import START_NAME as START_NAME
+from modlm.text.word_list import UNKNOWN_NAME as UNKNOWN_NAME
 
 UNKNOWN = 0
 END = 1
@@ -84,28 +68,9 @@ class Vocabulary:
         return cls(*read_words(Path(path), strict=strict))
 
     @classmethod
-    def from_text(
-        cls,
-        text: Text,
-        *,
-        max_words: int | None = None,
-        min_count: int = 1,
-        unknown_name: bool = True,
-        encoding_errors: str = "strict",
-        workers: int | None = None,
-    ) -> Vocabulary:
-        """The words of a text by falling count, ties in the order of their UTF-8 bytes.
-
-        `max_words` counts ordinary words. The other arguments are those of `Corpus.from_text`.
-        """
-        from modlm.text import reading
-        from modlm.text.options import TextOptions
-
-        options = TextOptions(
-            max_words=max_words, min_count=min_count, unknown_name=unknown_name, encoding_errors=encoding_errors,
-            workers=workers,
-        )  # fmt: skip
-        return reading.read_words(text, options)
+    def from_text(cls, text: Text, **options: Any) -> Vocabulary:
+        """The words of a text by falling count, ties in the order of their UTF-8 bytes; see `TextOptions`."""
+        return cls(read(text, TextOptions(vocabulary=None, **options), lambda _: None).words)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -207,8 +172,6 @@ class Vocabulary:
 
     def mapping(self, other: Vocabulary) -> Ids:
         """For each of my ids, J too, the id of the same word in the other vocabulary, UNKNOWN when it has none."""
-        from modlm.text.text_kernels import map_words
-
         if not self.splits_like(other):
             raise VocabularyError(
                 f"Texts are split into {self.units} by one vocabulary and otherwise ({other.units}) by another, so ids "
@@ -216,22 +179,25 @@ class Vocabulary:
             )
         mapping = np.empty(len(self) + 1, np.uint32)
         blob, offsets, _ = self.kernel_tables()
-        map_words(blob, offsets, *other.kernel_tables(), UNKNOWN, mapping)
+        text_kernels.map_words(blob, offsets, *other.kernel_tables(), UNKNOWN, mapping)
         mapping[-1] = other.start
         return mapping
 
-    def kernel_tables(self) -> tuple[Bytes, Ints, Table]:
+    def encoders(self, workers: int | None = None) -> Sequence[Encoder]:
+        """What makes ids of texts, as many as can work side by side."""
+        kernel = partial(text_kernels.encode_lines, *self.kernel_tables(), self.start)
+        return [KernelEncoder(kernel) for _ in range(threads(workers))]
+
+    def kernel_tables(self) -> tuple[Bytes, Ints, text_kernels.Table]:
         """(blob, offsets, table) as `text_kernels` explains them; built on the first call and shared afterwards."""
         return self._tables
 
     @cached_property
-    def _tables(self) -> tuple[Bytes, Ints, Table]:
-        from modlm.text.text_kernels import build_table
-
+    def _tables(self) -> tuple[Bytes, Ints, text_kernels.Table]:
         # writable, as all blobs are, so that the kernels are compiled once
         blob = np.frombuffer(bytearray(self._lines + bytes(PADDING)), np.uint8)
         table = np.zeros(1 << (2 * len(self) - 1).bit_length(), np.uint64)
-        first, second = build_table(blob, self._offsets, table)
+        first, second = text_kernels.build_table(blob, self._offsets, table)
         if second >= 0:
             raise self._twice(first, second)
         return blob, self._offsets, table

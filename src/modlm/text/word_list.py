@@ -77,24 +77,17 @@ def _problem(word: object) -> str | None:
 def read_words(path: Path, *, strict: bool) -> WordLines:
     """The vocabulary file with the words of this list, which is the list itself when that is sound."""
     data = b"".join(memoryview(block.data)[: block.size] for block in Files([path]).blocks())
-    _check_utf8(data, path)
-    offsets = _sound_offsets(data)
-    if offsets is None and strict:
-        raise _unsound(data, path)
-    return (data, offsets) if offsets is not None else words_as_lines(_tidied(data, path))
-
-
-def _check_utf8(data: bytes, path: Path) -> None:
-    if data.isascii():
-        return
     try:
-        data.decode()
+        text = data.decode()
     except UnicodeDecodeError as error:
         raise InputError(
             f"byte 0x{data[error.start]:02x} is not valid UTF-8 here. Word lists must be UTF-8; convert the file.",
-            path=path,
-            line=data.count(b"\n", 0, error.start) + 1,
-        ) from None
+            path=path, line=data.count(b"\n", 0, error.start) + 1,
+        ) from None  # fmt: skip
+    offsets = _sound_offsets(data)
+    if offsets is None and strict:
+        raise _unsound(text, path)
+    return (data, offsets) if offsets is not None else words_as_lines(_tidied(text, path))
 
 
 def _sound_offsets(data: bytes) -> Ints | None:
@@ -116,30 +109,27 @@ def line_offsets(lines: bytes) -> Ints:
     return offsets
 
 
-def _unsound(data: bytes, path: Path) -> InputError:
+def _unsound(text: str, path: Path) -> InputError:
     rule = f"Line 1 is {UNKNOWN_NAME}, line 2 {END_NAME}, then one word a line; the file was edited or damaged."
-    if not data.startswith(HEADER):
+    if not text.startswith(HEADER.decode()):
         return InputError(f"this vocabulary does not begin with {UNKNOWN_NAME} and {END_NAME}. {rule}", path=path)
-    for number, line in enumerate(data.decode().split("\n")[2:-1], start=3):
+    for number, line in enumerate(text.split("\n")[2:-1], start=3):
         if problem := _problem(line):
             return InputError(f"the word {line!r:.60} {problem}. {rule}", path=path, line=number)
     raise AssertionError("a sound vocabulary was called unsound")
 
 
-def _tidied(data: bytes, path: Path) -> Iterable[str]:
+def _tidied(text: str, path: Path) -> Iterable[str]:
     """The ordinary words, without white space around them; what is no word is an error with its line."""
     lines: dict[str, int] = {}
-    for number, line in enumerate(data.decode().rstrip(SPACE).split("\n"), start=1):
+    for number, line in enumerate(text.rstrip(SPACE).split("\n"), start=1):
         word = line.strip(SPACE)
         if word in RESERVED:
             continue
         if problem := _problem(word):
             raise InputError(f"the word {word!r:.60} {problem}. Write one word a line.", path=path, line=number)
         if word in lines:
-            raise InputError(
-                f"the word {word!r:.60} stands on line {lines[word]} already. Every word has one line.",
-                path=path,
-                line=number,
-            )
+            message = f"the word {word!r:.60} stands on line {lines[word]} already. Every word has one line."
+            raise InputError(message, path=path, line=number)
         lines[word] = number
     return lines

@@ -6,17 +6,16 @@ count, ties by their UTF-8 bytes, so that neither threads nor blocks leave a tra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import Bytes, Ids, Ints
+from modlm.text import text_kernels as kernels
 from modlm.text.sources import PADDING
 from modlm.text.word_list import END_NAME, HEADER, START_NAME, UNKNOWN_NAME
-
-if TYPE_CHECKING:
-    from modlm.text.text_kernels import Table
 
 PROVISIONAL = (UNKNOWN_NAME, END_NAME, START_NAME)
 FIRST_WORD = len(PROVISIONAL)
@@ -28,30 +27,25 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 class WordTable:
     """A growing hash table of words; the arrays are those of `text_kernels`."""
 
-    def __init__(self) -> None:
-        from modlm.text.text_kernels import FILLED, STATE, TYPES
-
-        lines = "".join(f"{name}\n" for name in PROVISIONAL).encode()
+    def __init__(self, names: Sequence[str] = PROVISIONAL) -> None:
+        """With these words to begin with."""
+        lines = "".join(f"{name}\n" for name in names).encode()
         self.blob: Bytes = np.zeros(8 * WORDS, np.uint8)
         self.blob[: len(lines)] = np.frombuffer(lines, np.uint8)
         self.offsets: Ints = np.zeros(WORDS + 1, np.int64)
-        self.offsets[1 : FIRST_WORD + 1] = np.cumsum([len(name) + 1 for name in PROVISIONAL])
+        self.offsets[1 : len(names) + 1] = np.cumsum([len(name) + 1 for name in names])
         self.counts: Ints = np.zeros(WORDS, np.int64)
-        self.table: Table = np.zeros(0, np.uint64)
-        self.state: Ints = np.zeros(STATE, np.int64)
-        self.state[TYPES], self.state[FILLED] = FIRST_WORD, len(lines)
+        self.table: kernels.Table = np.zeros(0, np.uint64)
+        self.state: Ints = np.zeros(kernels.STATE, np.int64)
+        self.state[kernels.TYPES], self.state[kernels.FILLED] = len(names), len(lines)
         self._rebuild(WORDS)
 
     def __len__(self) -> int:
-        from modlm.text.text_kernels import TYPES
-
-        return int(self.state[TYPES])
+        return int(self.state[kernels.TYPES])
 
     def _rebuild(self, words: int) -> None:
-        from modlm.text.text_kernels import build_table
-
         self.table = np.zeros(1 << (2 * words - 1).bit_length(), np.uint64)
-        build_table(self.blob, self.offsets[: len(self) + 1], self.table)
+        kernels.build_table(self.blob, self.offsets[: len(self) + 1], self.table)
 
     def make_room(self, words: int, size: int) -> None:
         """Let the table hold this many words and their bytes; at least doubles what has to grow."""
@@ -63,27 +57,21 @@ class WordTable:
         if size + PADDING > len(self.blob):
             self.blob = _longer(self.blob, max(size + PADDING, 2 * len(self.blob)))
 
-    def encode(self, data: Bytes, size: int, unknown_name: bool, out: Ids) -> tuple[int, int, int, int]:
-        """`<s> w ... </s>` for each line in provisional ids; (status, position, ids written, unknown words = 0)."""
-        from modlm.text.text_kernels import AT, FULL, WANTED, WROTE, collect_lines
-
-        state = self.state
-        state[AT] = state[WROTE] = 0
+    def encode(self, data: Bytes, size: int, unknown_name: bool, out: Ids, state: Ints) -> int:
+        """See `text_kernels.collect_lines`; makes room where there is none."""
         while True:
             tables = self.blob, self.offsets, self.table, self.counts
-            status = collect_lines(data, size, *tables, unknown_name, out, state)
-            if status != FULL:
-                return status, int(state[AT]), int(state[WROTE]), 0
-            self.make_room(len(self) + 1, int(state[WANTED]))
+            status = kernels.collect_lines(*tables, data, size, unknown_name, out, state)
+            if status != kernels.FULL:
+                return status
+            self.make_room(len(self) + 1, int(state[kernels.WANTED]))
 
     def absorb(self, other: WordTable) -> Ids:
         """Add the words and counts of another table; for each of its ids the id here."""
-        from modlm.text.text_kernels import FILLED, absorb_words
-
-        self.make_room(len(self) + len(other), int(self.state[FILLED] + other.state[FILLED]))
+        self.make_room(len(self) + len(other), int(self.state[kernels.FILLED] + other.state[kernels.FILLED]))
         mapping = np.empty(len(other), np.uint32)
         theirs = other.blob, other.offsets[: len(other) + 1], other.counts
-        absorb_words(*theirs, self.blob, self.offsets, self.table, self.counts, self.state, mapping)
+        kernels.absorb_words(*theirs, self.blob, self.offsets, self.table, self.counts, self.state, mapping)
         return mapping
 
     def ordered(self, *, max_words: int | None, min_count: int) -> tuple[bytes, Ids, int]:
@@ -91,8 +79,6 @@ class WordTable:
 
         Words cut off by `max_words` or `min_count` become unknown, as `<unk>` in the text is.
         """
-        from modlm.text.text_kernels import gather_words
-
         counts = self.counts[: len(self)]
         kept = np.flatnonzero(counts >= min_count)
         kept = self._sorted(kept[kept >= FIRST_WORD])[:max_words]
@@ -102,7 +88,7 @@ class WordTable:
         final[kept] = np.arange(2, len(kept) + 2)
         lengths = self.offsets[kept + 1] - self.offsets[kept]
         lines = np.empty(int(lengths.sum()), np.uint8)
-        gather_words(self.blob, self.offsets, kept, lines)
+        kernels.gather_words(self.blob, self.offsets, kept, lines)
         return HEADER + lines.tobytes(), final, int(counts[final == 0].sum())
 
     def _sorted(self, words: Ints) -> Ints:

@@ -17,6 +17,7 @@ from modlm.blocks.held_out import HeldOutColumns
 from modlm.blocks.model import ModelBlock
 from modlm.counts.counting import count_text
 from modlm.counts.counts import Counts
+from modlm.counts.counts_folder import open_counts
 from modlm.counts.imported import import_counts
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, InputError, VocabularyError
@@ -130,7 +131,7 @@ def _other_counts(config: ColumnsConfig, vocabulary: Vocabulary) -> Counts:
         raise InputError("there is no such counts folder or count file. Check columns.counts.", path=path)
     if not is_folder(path, kind="counts"):
         return up_to(import_counts(path, vocabulary=vocabulary), config.order)
-    counts = Counts.open(path)
+    counts = open_counts(path)
     if counts.vocabulary != vocabulary:
         raise VocabularyError(
             f"The counts in {path} have another vocabulary ({len(counts.vocabulary)} words) than the run "

@@ -8,6 +8,5 @@ part into the arrays of `Counts`.
 from __future__ import annotations
 
 from modlm.counts.spark.counting import SparkTally, count, spark_tally
-from modlm.counts.spark.session import Cluster
 
-__all__ = ["Cluster", "SparkTally", "count", "spark_tally"]
+__all__ = ["SparkTally", "count", "spark_tally"]

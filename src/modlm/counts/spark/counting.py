@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modlm.arrays import Ints
 from modlm.counts.counts import Counts
 from modlm.counts.disk_runs import OUT_ROWS, RowsUK
 from modlm.counts.disk_trie import TrieWriter
 from modlm.counts.engine import CountOptions
-from modlm.counts.spark import windows as jobs
 from modlm.counts.spark.folds import in_folds
-from modlm.counts.spark.session import Cluster, spark_session
+from modlm.counts.spark.session import spark_session
 from modlm.counts.spark.store import Store, working_store
 from modlm.counts.spark.text import Lines, encode, lines_of, vocabulary_of, write_corpus
-from modlm.counts.spark.watching import watched
 from modlm.counts.spark.windows import Windows
+from modlm.counts.tally import Tally
 from modlm.progress import progress
-from modlm.store.npy import NpyWriter
+from modlm.store.npy import new_npy
 from modlm.text.corpus import Corpus
 from modlm.text.options import TextOptions
 from modlm.text.vocabulary import Vocabulary
@@ -36,8 +33,8 @@ MOST_PARTITIONS = 20_000
 SHUFFLE, FILES = "spark.sql.shuffle.partitions", "spark.sql.files.minPartitionNum"
 
 
-class SparkTally:
-    """A text whose sentences lie as ids in the store: its counts and their companions, each made when asked for."""
+class SparkTally(Tally):
+    """A text whose sentences lie as ids in the store, counted, and what goes beside its counts, made when asked for."""
 
     def __init__(
         self,
@@ -50,32 +47,24 @@ class SparkTally:
         lines: Lines | None = None,
         sources: Sequence[int] = (),
     ) -> None:
-        self.store, self.folder, self.vocabulary, self.sentences = store, folder, vocabulary, sentences
+        self.store, self.folder, self.sentences = store, folder, sentences
         self.sources = sources or (sentences,)
         self.how = Windows(options.order, len(vocabulary), options.edge)
-        self.lines, self.workers = lines, options.workers
-
-    @cached_property
-    def counts(self) -> Counts:
-        """How often each n-gram occurs."""
-        windows = self.how.of_sentences(self.store.read("sentences"))
-        self.store.write(
-            "windows", jobs.counted(windows, self.how.keys, self.how.in_order()), title="counting n-grams"
-        )  # fmt: skip
+        self.lines = lines
+        store.write("windows", self.how.counted(store.read("sentences")), title="counting n-grams")
         with self._writer() as writer, progress("writing", unit="n-grams") as bar:
             for rows_UK in self._rows("windows"):
                 writer.append(rows_UK)
                 bar.advance(len(rows_UK))
-            trie, frequencies = writer.finish(workers=self.workers)
-        return Counts(self.vocabulary, trie, frequencies, edge=self.how.edge, sentences=self.sentences)
+            trie, frequencies = writer.finish(workers=options.workers)
+        store.drop("windows")
+        self.counts = Counts(vocabulary, trie, frequencies, edge=options.edge, sentences=sentences)
 
     def held_out(self, folds: int) -> Iterator[Counts]:
         """For each fold the counts of everything else: windows are counted for each fold apart, and left out here."""
         whole = self.counts
         parts, sizes = in_folds(self.store, self.lines, self.sources, folds)
-        by = [*self.how.keys, "fold"]
-        windows = jobs.counted(self.how.of_sentences(parts, "fold"), by, self.how.in_order())
-        self.store.write("folds", windows, title="counting folds")
+        self.store.write("folds", self.how.counted(parts, "fold"), title="counting folds")
         for fold, size in enumerate(sizes):
             with self._writer(frequencies_only=True) as writer:
                 for rows_UK in self._rows("folds", without=fold):
@@ -85,48 +74,11 @@ class SparkTally:
         self.store.drop("folds")
 
     def continuation(self) -> Counts:
-        """The counts that Kneser-Ney smooths."""
-        counts = self.counts
-        unigrams = np.zeros(self.how.vocab_size + 2, dtype=np.uint64)
-        path, dtype = self.folder / "continuation.npy", counts.frequencies.dtype
-        self._make_ngrams()
-        with NpyWriter(path, dtype.str) as writer:
-            columns = ["n", self.how.keys[0], "continued"]
-            behind = self.how.bits * (min(self.how.fields, self.how.order) - 1)
-            for batch in self.store.batches("ngrams", columns, rows=OUT_ROWS):
-                n, key, frequencies = (np.asarray(column) for column in batch.columns)
-                words = n == 1
-                unigrams[key.view(np.uint64)[words] >> np.uint64(behind)] = frequencies[words]
-                if not words.all():
-                    if writer.length == 0:
-                        writer.append(unigrams)
-                    writer.append(frequencies[~words])
-            if writer.length == 0:
-                writer.append(unigrams)
-            continued = writer.finish()
+        """The counts that Kneser-Ney smooths; in a file, as the counts themselves are."""
+        path, frequencies = self.folder / "continuation.npy", self.counts.frequencies
+        continued = self.counts.continuation(new_npy(path, dtype=frequencies.dtype, shape=frequencies.shape))
         path.unlink()
-        return counts.with_frequencies(continued)
-
-    def counts_of_counts(self, largest: int) -> tuple[list[Ints], list[Ints]]:
-        """For each order how many n-grams occur r = 1..largest times; the same of the continuation counts."""
-        from pyspark.sql import functions as F
-
-        self._make_ngrams()
-        found = np.zeros((2, self.how.order, largest), dtype=np.int64)
-        for kind, name in enumerate(("raw", "continued")):
-            few = self.store.read("ngrams").filter(F.col(name).between(1, largest))
-            with watched(self.store.session, "counting counts"):
-                for n, r, count in few.groupBy("n", name).count().collect():
-                    found[kind, n - 1, r - 1] = count
-        return list(found[0]), list(found[1])
-
-    def _make_ngrams(self) -> None:
-        """The table of all n-grams, order by order and sorted, with both kinds of frequencies."""
-        if self.store.has("ngrams"):
-            return
-        assert self.counts is not None  # which leaves the windows behind
-        found = jobs.ngrams(self.store.read("windows"), self.how).withColumn("continued", jobs.continued(self.how))
-        self.store.write("ngrams", found.drop("left").orderBy("n", *self.how.in_order()), title="continuation counts")
+        return continued
 
     def _writer(self, *, frequencies_only: bool = False) -> TrieWriter:
         return TrieWriter(
@@ -152,8 +104,7 @@ def spark_tally(
 
     The tally is good inside the block; counts it gave stay good.
     """
-    cluster = Cluster(master=options.master, memory=options.memory, conf=options.conf)
-    with spark_session(cluster) as session, working_store(session, options.temporary) as (store, folder):
+    with spark_session(options) as session, working_store(session, options.temporary) as (store, folder):
         if isinstance(text, Corpus):
             write_corpus(store, text)
             with _partitions(session, 5 * len(text.ids)):

@@ -19,20 +19,13 @@ def failures_as_errors(*, log: IO[bytes] | None = None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        translated = _translated(error, log)
-        if translated is None:
-            raise
-        raise translated from error
-
-
-def _translated(error: Exception, log: IO[bytes] | None) -> Exception | None:
-    module = type(error).__module__.partition(".")[0]
-    if module == "pyspark":
-        return _of_spark(error, log)
-    if module == "py4j" or (isinstance(error, ConnectionError) and error.filename is None):
-        reason = _cause(error) or "the connection to Java broke off"
-        return EngineError(f"Spark broke off: {reason}. {_last_words(log)}{WAY_OUT}")
-    return None
+        module = type(error).__module__.partition(".")[0]
+        if module == "pyspark":
+            raise _of_spark(error, log) from error
+        if module == "py4j" or (isinstance(error, ConnectionError) and error.filename is None):
+            reason = _cause(error) or "the connection to Java broke off"
+            raise EngineError(f"Spark broke off: {reason}. {_last_words(log)}{WAY_OUT}") from error
+        raise
 
 
 def _of_spark(error: Exception, log: IO[bytes] | None) -> Exception:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from modlm.counts.spark import functions as F
 from modlm.counts.spark.store import Store
 from modlm.counts.spark.text import Lines, _reader
 from modlm.counts.spark.watching import watched
@@ -29,8 +30,6 @@ def in_folds(
 
     `sources` are those of a corpus; of lines, each file that has any is one.
     """
-    from pyspark.sql import functions as F
-
     sentences = store.read("sentences")
     if lines is None:
         sentences = sentences.withColumnRenamed("line", "number")
@@ -47,8 +46,6 @@ def in_folds(
 
 def _numbered(sentences: DataFrame, pieces: DataFrame) -> DataFrame:
     """The sentences with their `number` in the text in place of `line`."""
-    from pyspark.sql import functions as F
-
     pieces = F.broadcast(pieces)
     part: Column = F.shiftright("line", PART_BITS)
     inside = (part == F.col("part")) & F.col("line").between(F.col("low"), F.col("high"))
@@ -59,7 +56,6 @@ def _numbered(sentences: DataFrame, pieces: DataFrame) -> DataFrame:
 def _pieces(store: Store, lines: Lines) -> tuple[DataFrame, list[int]]:
     """For each piece of a file its partition, first and last line, and the sentences before it; those of each file."""
     import pyarrow
-    from pyspark.sql import functions as F
 
     line = F.monotonically_increasing_id()
     piece = lines.frame.select("round", "file", "start", line.alias("line")).groupBy("round", "file", "start")

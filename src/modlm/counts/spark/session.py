@@ -15,11 +15,11 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import IO, TYPE_CHECKING
 
+from modlm.counts.engine import CountOptions
 from modlm.counts.spark.failures import failures_as_errors
 from modlm.errors import ConfigError, EngineError, require
 from modlm.files import lent_folder
@@ -38,22 +38,9 @@ LEAST_MEMORY = 512 << 20  # Spark does not start with less
 MASTER_VARIABLE = "MODLM_MASTER"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
-    """Where to count."""
-
-    master: str | None = None
-    """A master's URL (`spark://host:7077`, `yarn`, `local[4]`); None for MODLM_MASTER or what Spark's own settings
-    say, which is `local[*]`, all cores of this machine, when they say nothing."""
-    memory: int | None = None
-    """Bytes for each process that counts; None for what Spark's own settings say."""
-    conf: Mapping[str, str] = field(default_factory=dict)
-    """More settings of Spark, `spark.…`."""
-
-    @property
-    def url(self) -> str | None:
-        """The master's URL, if anybody but Spark has said something."""
-        return self.master or os.environ.get(MASTER_VARIABLE) or self.conf.get("spark.master")
+def master_of(options: CountOptions) -> str | None:
+    """The master's URL, if anybody but Spark has said something."""
+    return options.master or os.environ.get(MASTER_VARIABLE) or options.conf.get("spark.master")
 
 
 def pyspark_sql() -> ModuleType:
@@ -65,12 +52,12 @@ def pyspark_sql() -> ModuleType:
 
 
 @contextmanager
-def spark_session(cluster: Cluster) -> Iterator[SparkSession]:
+def spark_session(options: CountOptions) -> Iterator[SparkSession]:
     """A session that was there before stays; ours is stopped when the block ends, however it ends."""
     sql = pyspark_sql()
     running = sql.SparkSession.getActiveSession()
     if running is not None:
-        asked, own = cluster.url, running.sparkContext.master
+        asked, own = master_of(options), running.sparkContext.master
         if asked is not None and asked != own:
             raise ConfigError(
                 f"This program has a Spark session with the master {own} already, and {asked} was asked for. Stop that "
@@ -79,9 +66,9 @@ def spark_session(cluster: Cluster) -> Iterator[SparkSession]:
         yield running
         return
     check_java()
-    check_master(cluster.url)
+    check_master(master_of(options))
     with _own_signals():
-        session = _started(sql, settings(cluster))
+        session = _started(sql, settings(options))
     root, own = logging.getLogger(), logging.getLogger("py4j")
     level = own.level
     root.addFilter(not_of_py4j)
@@ -114,21 +101,20 @@ def _own_signals() -> Iterator[None]:
 
 def stop(session: SparkSession) -> None:
     """End the session and its jobs, from a thread of its own: after Ctrl-C this one's talk with Java is not over."""
-    ending = threading.Thread(target=_try_to_stop, args=(session,), name="modlm-spark-stop", daemon=True)
+
+    def try_to_stop() -> None:
+        with suppress(Exception):  # a Java that no longer answers ends with us; what went wrong before is what is told
+            session.stop()
+
+    ending = threading.Thread(target=try_to_stop, name="modlm-spark-stop", daemon=True)
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # that Java is gone already
         ending.start()
         ending.join(timeout=PATIENCE_AT_THE_END)
 
 
-def _try_to_stop(session: SparkSession) -> None:
-    """A Java that no longer answers has ended or ends with us; what went wrong before that is what has to be told."""
-    with suppress(Exception):
-        session.stop()
-
-
-def settings(cluster: Cluster) -> dict[str, str]:
+def settings(options: CountOptions) -> dict[str, str]:
     """What a session of ours is started with; what the user says comes last and wins."""
-    url = cluster.url
+    url = master_of(options)
     here = url is None or url.startswith("local")
     chosen = {
         "spark.app.name": "modlm count",
@@ -141,10 +127,10 @@ def settings(cluster: Cluster) -> dict[str, str]:
         chosen |= {"spark.driver.bindAddress": "127.0.0.1"}
     if url is not None:
         chosen["spark.master"] = url
-    if cluster.memory is not None:
+    if options.memory is not None:
         name = "spark.driver.memory" if here else "spark.executor.memory"
-        chosen[name] = f"{max(cluster.memory, LEAST_MEMORY) >> 20}m"
-    return chosen | dict(cluster.conf)
+        chosen[name] = f"{max(options.memory, LEAST_MEMORY) >> 20}m"
+    return chosen | dict(options.conf)
 
 
 def _started(sql: ModuleType, chosen: Mapping[str, str]) -> SparkSession:

@@ -38,14 +38,11 @@ class Store:
         from pyarrow import fs
 
         self.session, self.root = session, root
-        self._rows: dict[str, int] = {}
         scheme = SCHEME.match(root)
         if scheme is None:
             self._files, self._place = fs.LocalFileSystem(), root
         else:
-            self._files, self._place = fs.FileSystem.from_uri(
-                SAME.get(scheme[1], scheme[1]) + root[len(scheme[1]) :],
-            )
+            self._files, self._place = fs.FileSystem.from_uri(SAME.get(scheme[1], scheme[1]) + root[len(scheme[1]) :])
 
     def write(self, name: str, frame: DataFrame, *, title: str) -> None:
         """Run the jobs that the table needs."""
@@ -54,11 +51,11 @@ class Store:
         rows = Observation()
         with watched(self.session, title):
             frame.observe(rows, functions.count(functions.lit(1)).alias("rows")).write.parquet(self._url(name))
-            self._rows[name] = int(rows.get.get("rows", 0))
+            wrote = int(rows.get.get("rows", 0))
         seen = sum(self._open(file).metadata.num_rows for file in self._parts(name))
-        if seen != self._rows[name]:
+        if seen != wrote:
             raise EngineError(
-                f"The jobs wrote {self._rows[name]:,} rows into the working folder {self.root}, but {seen:,} are seen "
+                f"The jobs wrote {wrote:,} rows into the working folder {self.root}, but {seen:,} are seen "
                 f"from here. Choose a folder with --temporary that every machine of the cluster sees, such as one on "
                 f"NFS, hdfs:// or s3://."
             )
@@ -82,14 +79,9 @@ class Store:
         for file in self._parts(name):
             yield from self._open(file).iter_batches(rows, columns=columns)
 
-    def has(self, name: str) -> bool:
-        """Whether a job has written the table."""
-        return name in self._rows
-
     def drop(self, name: str) -> None:
         """Remove a table that nobody needs any more."""
         self._files.delete_dir(f"{self._place}/{name}")
-        self._rows.pop(name, None)
 
     def remove(self) -> None:
         """Remove everything."""

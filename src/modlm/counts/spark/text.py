@@ -7,21 +7,23 @@ count, ties in the order of UTF-8 bytes (which is how Spark compares strings).
 from __future__ import annotations
 
 import functools
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modlm.counts.spark import functions as F
 from modlm.counts.spark.failures import failures_as_errors
 from modlm.counts.spark.store import Store, has_scheme
 from modlm.counts.spark.watching import watched
 from modlm.errors import InputError
 from modlm.text.corpus import Corpus
+from modlm.text.encoding import NOT_UTF8, refused_word
 from modlm.text.options import TextOptions
-from modlm.text.packing import MAGIC_BYTES, packing_of
+from modlm.text.packing import packing_at
 from modlm.text.vocabulary import END, Vocabulary
 from modlm.text.word_list import END_NAME, HEADER, RESERVED, START_NAME, UNKNOWN_NAME
 
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
 WHITE_SPACE = r"[ \t\n\x0B\f\r\x00]+"
 INVALID = "not UTF-8"  # with white space inside, so that no text has this word
-ENDINGS = {"gzip": ".gz", "bzip2": ".bz2", "zstandard": ".zst"}
 GLOB = "\\[]{}*?"
 ROWS = 1 << 16  # of a table, at a time
 PIECE = 1 << 22  # ids written at a time
@@ -50,8 +51,6 @@ class Lines:
     @property
     def words(self) -> Column:
         """The words of each line; a single INVALID in place of a line that is not UTF-8 but must be."""
-        from pyspark.sql import functions as F
-
         strict = self.options.encoding_errors == "strict"
         value = F.col("value") if strict else F.make_valid_utf8("value")
         words = F.array_remove(F.split(value, WHITE_SPACE), "")
@@ -60,15 +59,12 @@ class Lines:
 
 def lines_of(session: SparkSession, paths: Sequence[str], options: TextOptions) -> Lines:
     """The lines of all files, each as often as it is given."""
-    from pyspark.sql import functions as F
-
     texts = [_checked(path) for path in paths]
     with failures_as_errors():
         files = [_reader(session, again) for again in _rounds(texts)]
         size = sum(int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()) for frame in files)
-        rounds = [
-            frame.select("value", F.lit(number).alias("round"), *_place()) for number, frame in enumerate(files)
-        ]  # fmt: skip
+        place = F.col("_metadata.file_path").alias("file"), F.col("_metadata.file_block_start").alias("start")
+        rounds = [frame.select("value", F.lit(i).alias("round"), *place) for i, frame in enumerate(files)]
     return Lines(functools.reduce(lambda one, other: one.union(other), rounds), tuple(texts), options, size)
 
 
@@ -76,22 +72,10 @@ def _reader(session: SparkSession, paths: list[str]) -> DataFrame:
     return session.read.schema("value string").option("lineSep", "\n").text(paths)
 
 
-def _place() -> list[Column]:
-    from pyspark.sql import functions as F
-
-    return [F.col("_metadata.file_path").alias("file"), F.col("_metadata.file_block_start").alias("start")]
-
-
-def _rounds(paths: Sequence[str]) -> Iterator[list[str]]:
+def _rounds(paths: Sequence[str]) -> list[list[str]]:
     """All paths, then those that are there a second time, and so on: Spark reads a file of a list once."""
-    seen: dict[str, int] = defaultdict(int)
-    rounds: list[list[str]] = []
-    for path in paths:
-        if seen[path] == len(rounds):
-            rounds.append([])
-        rounds[seen[path]].append(path)
-        seen[path] += 1
-    return iter(rounds)
+    times = Counter(paths)
+    return [[path for path in times if times[path] > number] for number in range(max(times.values()))]
 
 
 def _checked(path: str) -> str:
@@ -103,25 +87,17 @@ def _checked(path: str) -> str:
     file = Path(path)
     if file.name.startswith(("_", ".")):
         raise InputError("Spark passes over files whose names begin with _ or a dot. Rename it.", path=path)
-    if file.is_file():
-        try:
-            with file.open("rb") as stream:
-                packing = packing_of(stream.read(MAGIC_BYTES))
-        except OSError as error:
-            raise InputError(f"it cannot be read: {error.strerror}.", path=path) from error
-        if packing is not None and packing.name not in ENDINGS:
-            raise InputError(f"Spark cannot unpack {packing.name}. Unpack it, or pack it as bz2 or zst.", path=path)
-        if packing is not None and file.suffix != ENDINGS[packing.name]:
-            ending = ENDINGS[packing.name]
-            raise InputError(f"it is packed ({packing.name}), which Spark knows by the ending {ending}.", path=path)
+    packing = packing_at(file)
+    if packing is not None and packing.name == "xz":
+        raise InputError(f"Spark cannot unpack {packing.name}. Unpack it, or pack it as bz2 or zst.", path=path)
+    if packing is not None and file.suffix != packing.ending:
+        raise InputError(f"it is packed ({packing.name}), which Spark knows by the ending {packing.ending}.", path=path)
     escaped = "".join("\\" + letter if letter in GLOB else letter for letter in str(file.absolute()))
     return f"file://{escaped}"
 
 
 def vocabulary_of(store: Store, lines: Lines) -> Vocabulary:
     """The words of the text, counted, cut and ordered by Spark; only those that stay come here, part by part."""
-    from pyspark.sql import functions as F
-
     counted = lines.frame.select(F.explode(lines.words).alias("word")).groupBy("word").agg(F.count("*").alias("count"))
     kept = counted.filter((F.col("count") >= lines.options.min_count) & ~F.col("word").isin(*RESERVED, INVALID))
     store.write("words", kept.orderBy(F.desc("count"), "word").select("word"), title="counting words")
@@ -138,8 +114,6 @@ def vocabulary_of(store: Store, lines: Lines) -> Vocabulary:
 
 def encode(store: Store, lines: Lines, vocabulary: Vocabulary) -> int:
     """The table `sentences`: a number `line` that grows along each file, and the `ids` of its words; how many."""
-    from pyspark.sql import functions as F
-
     _write_vocabulary(store, vocabulary, lines.options)
     known = F.broadcast(store.read("vocabulary"))
     words = lines.frame.select(F.monotonically_increasing_id().alias("line"), lines.words.alias("words"))
@@ -170,8 +144,6 @@ def _write_vocabulary(store: Store, vocabulary: Vocabulary, options: TextOptions
 
 def _check_words(store: Store, lines: Lines, vocabulary: Vocabulary) -> int:
     """The number of sentences, once none of them has a word that a text must not have."""
-    from pyspark.sql import functions as F
-
     start = len(vocabulary)
     wrong = F.exists("ids", lambda word: (word == END) | (word >= start))
     with watched(store.session, "checking"):
@@ -186,8 +158,6 @@ def _check_words(store: Store, lines: Lines, vocabulary: Vocabulary) -> int:
 
 def _fault(store: Store, lines: Lines) -> InputError:
     """What is wrong with the text, with one place where it is."""
-    from pyspark.sql import functions as F
-
     names = [START_NAME, END_NAME, INVALID, *([] if lines.options.unknown_name else [UNKNOWN_NAME])]
     bad = lines.frame.withColumn("words", lines.words).filter(F.arrays_overlap("words", F.array(*map(F.lit, names))))
     with watched(store.session, "looking for the place"):
@@ -196,20 +166,7 @@ def _fault(store: Store, lines: Lines) -> InputError:
     name, line = next(name for name in names if name in row["words"]), str(row["line"])
     place = f"the line that begins with {line[:60]!r}"
     path = row["file"].removeprefix("file://")
-    if name == INVALID:
-        return InputError(
-            f'{place} is not valid UTF-8. Convert the text to UTF-8, or have such bytes replaced with '
-            f'encoding_errors = "replace".', path=path,
-        )  # fmt: skip
-    if name == UNKNOWN_NAME:
-        return InputError(
-            f"{name} stands in {place}, which unknown_name = False forbids. Take it out, or allow it as a word.",
-            path=path,
-        )
-    return InputError(
-        f"{name} stands in {place}, but it is a reserved name: boundaries are added to every line by themselves. Take "
-        f"it out of the text or write it differently.", path=path,
-    )  # fmt: skip
+    return InputError(f"{place} {NOT_UTF8}" if name == INVALID else refused_word(name, place), path=path)
 
 
 def write_corpus(store: Store, corpus: Corpus) -> None:
@@ -217,14 +174,12 @@ def write_corpus(store: Store, corpus: Corpus) -> None:
     import pyarrow
 
     schema = pyarrow.schema({"line": pyarrow.int64(), "ids": pyarrow.list_(pyarrow.int32())})
-    starts, begin = corpus.starts, 0
     with store.writer("sentences", schema) as writer:
-        while begin < corpus.sentences:
-            end = max(begin + 1, int(np.searchsorted(starts, starts[begin] + PIECE, side="right")) - 1)
-            ids = np.asarray(corpus.ids[starts[begin] : starts[end]])
+        for begin, end in corpus.stretches(PIECE):
+            starts = corpus.starts[begin : end + 1]
+            ids = np.asarray(corpus.ids[starts[0] : starts[-1]])
             inner = ids[(ids != corpus.vocabulary.start) & (ids != END)].astype(np.int32)
-            offsets = (starts[begin : end + 1] - starts[begin]) - 2 * np.arange(end - begin + 1)
-            rows = pyarrow.ListArray.from_arrays(pyarrow.array(offsets, pyarrow.int32()), pyarrow.array(inner))
+            offsets = pyarrow.array(starts - starts[0] - 2 * np.arange(len(starts)), pyarrow.int32())
             numbers = pyarrow.array(np.arange(begin, end, dtype=np.int64))
+            rows = pyarrow.ListArray.from_arrays(offsets, pyarrow.array(inner))
             writer.write_table(pyarrow.table([numbers, rows], schema=schema))
-            begin = end

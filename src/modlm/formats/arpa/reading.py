@@ -19,10 +19,12 @@ import numpy as np
 
 from modlm.arrays import Floats, Ids, Ints
 from modlm.errors import InputError
+from modlm.formats.arpa import row_kernels as kernels
 from modlm.formats.arpa.header import TOLERANCE, check_size, expect_mark, read_announced
 from modlm.formats.arpa.row_errors import row_error
 from modlm.formats.lines import Lines, open_lines, shown
 from modlm.progress import Progress, progress
+from modlm.text import text_kernels
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
 from modlm.text.word_list import HEADER
 from modlm.text.word_table import FIRST_WORD, PROVISIONAL, WordTable
@@ -99,19 +101,13 @@ class _Reader:
         sections = [unigrams] + [self._section(order) for order in range(2, len(self.counts) + 1)]
         expect_mark(lines, len(self.counts) + 1, self.counts)
         lines.drain()
-        return ArpaTables(
-            vocabulary=vocabulary,
-            orders=tuple(section.finished() for section in sections),
-            has_unknown=self.has_unknown,
-            has_start=bool(self.words.counts[START_INDEX]),
-            path=lines.path,
-        )
+        orders, has_start = tuple(section.finished() for section in sections), bool(self.words.counts[START_INDEX])
+        return ArpaTables(vocabulary, orders, self.has_unknown, has_start, lines.path)
 
     def _section(self, order: int) -> _Section:
         section = _Section(order, self.counts[order - 1], sure=self.lines.size is not None)
-        if (
-            section.count or order == 1 or self.lines.peek() == b"\\%d-grams:" % order
-        ):  # without rows it may lack its mark
+        mark = b"\\%d-grams:" % order
+        if section.count or order == 1 or self.lines.peek() == mark:  # without rows it may lack its mark
             expect_mark(self.lines, order, self.counts)
         while section.row < section.count:
             self._rows(section)
@@ -119,9 +115,6 @@ class _Reader:
 
     def _rows(self, section: _Section) -> None:
         """Take rows up to the end of the block, or whatever else needs a decision."""
-        from modlm.formats.arpa import row_kernels as kernels
-        from modlm.text.text_kernels import WANTED
-
         lines, words, first, top = self.lines, self.words, section.row, section.order == len(self.counts)
         if not lines.more():
             raise lines.fail(
@@ -142,7 +135,7 @@ class _Reader:
         if code == kernels.NO_ROOM:
             section.make_room()
         elif code == kernels.NO_WORD_ROOM:
-            words.make_room(len(words) + 1, int(words.state[WANTED]))
+            words.make_room(len(words) + 1, int(words.state[text_kernels.WANTED]))
         elif code == kernels.NOT_A_ROW:
             self._skip_blank(section)
         elif code not in (kernels.END_OF_BLOCK, kernels.SECTION_FULL):
@@ -158,8 +151,6 @@ class _Reader:
 
     def _read_longs(self, section: _Section, first: int, longs: int, *, top: bool) -> None:
         """Numbers that the kernel left to Python: more than 15 digits or so, or very large or small."""
-        from modlm.formats.arpa import row_kernels as kernels
-
         for place, start, end in self.longs_L3[:longs].tolist():
             row, is_backoff = divmod(place, 2)
             found, code = self.lines.text[start:end].tobytes(), 0

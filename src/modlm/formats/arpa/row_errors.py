@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 
+from modlm.formats import word_kernels
+from modlm.formats.arpa import row_kernels as kernels
 from modlm.formats.arpa.header import TOLERANCE
 from modlm.formats.lines import shown
 
@@ -18,9 +20,6 @@ def row_rule(order: int, *, top: bool) -> str:
 
 def row_error(code: int, found: bytes, order: int, *, top: bool) -> str:
     """The message for a row that was refused, given the field in question."""
-    from modlm.formats import word_kernels as fields
-    from modlm.formats.arpa import row_kernels as kernels
-
     rule = row_rule(order, top=top)
     if code in (kernels.BAD_PROBABILITY, kernels.BAD_BACKOFF):
         what = "log10 probability" if code == kernels.BAD_PROBABILITY else "log10 backoff weight"
@@ -41,8 +40,8 @@ def row_error(code: int, found: bytes, order: int, *, top: bool) -> str:
             f"backoff weight {shown(found)} on an n-gram of the highest order, {order}, from which nothing backs off. "
             "Remove it, or announce the missing higher order."
         ),
-        fields.EMPTY_FIELD: f"nothing between two tabs, or before the first. No field may be empty. {rule}",
-        fields.CONTROL: (
+        word_kernels.EMPTY_FIELD: f"nothing between two tabs, or before the first. No field may be empty. {rule}",
+        word_kernels.CONTROL: (
             "a NUL, vertical tab or form feed character. No word may hold one; remove it from the training text."
         ),
         kernels.TOO_FEW: f"{shown(found.rstrip())} has too few words. {rule}",

@@ -13,8 +13,8 @@ import numpy as np
 from modlm.arrays import Bytes, Floats, Ids, Ints, kernel
 from modlm.formats.arpa.header import TOLERANCE
 from modlm.formats.number_kernels import EXACT, LONG, read_decimal
-from modlm.formats.word_kernels import FINE, FULL, Hashes, intern_word, split_fields
-from modlm.text.text_kernels import Table, find_word
+from modlm.formats.word_kernels import FINE, Hashes, split_fields
+from modlm.text.text_kernels import Table, find_word, intern_word
 
 Stop = tuple[int, int, int, int, int, int]
 
@@ -102,7 +102,7 @@ def read_rows(
             first, last = bounds[2 * position + 2], bounds[2 * position + 3]
             if order == 1:
                 index = intern_word(text, first, last, hashes[1], blob, offsets, table, state)
-                if index == FULL:
+                if index < 0:
                     return at, row, before, NO_WORD_ROOM, at, at
                 if counts[index] > 0:
                     return at, row, before, REPEATED_WORD, first, last

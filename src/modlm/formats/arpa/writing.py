@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from modlm.arrays import Floats, Ids
 from modlm.errors import EstimationError
+from modlm.formats import write_kernels
 from modlm.formats.arpa.header import TOLERANCE
 from modlm.formats.output import RowWriter, text_output
 from modlm.text.vocabulary import Vocabulary
@@ -62,8 +63,6 @@ def write_arpa(
 
 
 def _write_block(writer: RowWriter, block: ArpaRows, order: int) -> None:
-    from modlm.formats.write_kernels import write_arpa_rows
-
     ngrams, start = np.ascontiguousarray(block.ngrams, np.uint32), writer.vocabulary.start
     assert ngrams.shape == (len(block.log10_probs), order), f"{ngrams.shape} ids for rows of order {order}"
     assert block.log10_backoffs is None or len(block.log10_backoffs) == len(ngrams)
@@ -89,7 +88,7 @@ def _write_block(writer: RowWriter, block: ArpaRows, order: int) -> None:
         )
         return ("\t".join((prob, words, *backoff)) + "\n").encode()
 
-    writer.write(ngrams, partial(write_arpa_rows, ngrams, probs, backoffs), odd_row)
+    writer.write(ngrams, partial(write_kernels.write_arpa_rows, ngrams, probs, backoffs), odd_row)
 
 
 def _finite(numbers: Floats, what: str, order: int) -> NDArray[np.float32]:
