@@ -22,9 +22,7 @@ from modlm.mixers import StaticMixer, expectation_maximisation
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM
-from modlm.model.scored_text import perplexity_of
-from modlm.text.corpus import Corpus
-from modlm.text.encoding import encode_blocks
+from modlm.model.scored_text import perplexity_of, read_parts
 from modlm.text.vocabulary import Vocabulary
 
 OVER = ("models", "orders", "both")
@@ -117,16 +115,10 @@ def block_name(wanted: str, taken: Mapping[str, object]) -> str:
 
 def rows_of(mixture: Mixture, text: Any) -> Rows:
     """The row of D, and the features, for every prediction of a text."""
-    vocabulary = mixture.vocabulary
-    if isinstance(text, Corpus):
-        same = text.vocabulary == vocabulary
-        texts = iter([text.ids if same else text.vocabulary.mapping(vocabulary)[text.ids]])
-    else:
-        texts = encode_blocks(text, vocabulary)
     parts = []
-    for ids in texts:
+    for ids, _ in read_parts(text, mixture.vocabulary):
         for place, rows in mixture.row_chunks(ids):
-            predicted_T = ids[place] != vocabulary.start
+            predicted_T = ids[place] != mixture.vocabulary.start
             parts.append(Rows(rows.probs_TK[predicted_T], rows.features_TF[predicted_T]))
     if not parts:
         raise InputError("There are no sentences to tune on. Give a text with one sentence a line.")

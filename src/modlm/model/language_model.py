@@ -20,7 +20,7 @@ from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.blocks.block import NOTHING
 from modlm.errors import ConfigError, ModlmError, VocabularyError
 from modlm.store.folder import Parts
-from modlm.text.vocabulary import END, Vocabulary
+from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
     from modlm.model.sampling import Sampling
@@ -205,10 +205,8 @@ class LanguageModel(abc.ABC):
         names, probs_BK, weights_BK = self.shares_after(window, best)
         shares_BK = normalised(probs_BK * weights_BK)
         return [
-            Prediction(
-                self.vocabulary.word(int(word)), float(row[word]), dict(zip(names, shares.tolist(), strict=True))
-            )
-            for word, shares in zip(best, shares_BK, strict=True)
+            Prediction(self.vocabulary.word(word), float(row[word]), dict(zip(names, shares, strict=True)))
+            for word, shares in zip(best.tolist(), shares_BK.tolist(), strict=True)
         ]
 
     def explain(self, sentence: str | Sequence[str]) -> list[Explanation]:
@@ -218,17 +216,9 @@ class LanguageModel(abc.ABC):
         names, probs_BK, weights_BK = self.shares_along(ids)
         total_B = (probs_BK * weights_BK).sum(axis=1)
         shares_BK = normalised(probs_BK * weights_BK)
-        return [
-            Explanation(
-                word,
-                word in self.vocabulary,
-                float(total_B[i]),
-                dict(zip(names, probs_BK[i].tolist(), strict=True)),
-                dict(zip(names, weights_BK[i].tolist(), strict=True)),
-                dict(zip(names, shares_BK[i].tolist(), strict=True)),
-            )
-            for i, word in enumerate([*words, "</s>"])
-        ]
+        known, by_column = (ids[1:] != UNKNOWN).tolist(), (probs_BK, weights_BK, shares_BK)
+        columns = [[dict(zip(names, row, strict=True)) for row in array.tolist()] for array in by_column]
+        return list(map(Explanation, [*words, END_NAME], known, total_B.tolist(), *columns))
 
     def generate(
         self, sampling: Sampling | None = None, *, context: str = "", rng: np.random.Generator | None = None

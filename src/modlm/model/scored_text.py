@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -26,8 +26,9 @@ from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 if TYPE_CHECKING:
     from modlm.model.language_model import LanguageModel
 
-LARGEST = 700.0  # exp of more is no float
+T = TypeVar("T")
 NO_SIZE = TextSize(0, 0)
+LARGEST = 700.0  # exp of more is no float
 NO_IDS: Ids = np.zeros(0, np.uint32)
 NO_LOG_PROBS: Floats = np.zeros(0)
 
@@ -62,6 +63,12 @@ class ScoredText:
     """Of all predictions, where these are kept: a streamed text keeps its sums alone."""
     log_probs: Floats = field(default_factory=lambda: NO_LOG_PROBS, repr=False, compare=False)
     """Natural logarithms, in the same places."""
+
+    @classmethod
+    def along(cls, model: LanguageModel, ids: Ids, log_probs: Floats) -> ScoredText:
+        """From what a model says of each place of `<s> w … </s> <s> …`."""
+        predicted_T = ids != model.vocabulary.start
+        return cls.of(ids[predicted_T], log_probs[predicted_T])
 
     @classmethod
     def of(cls, ids: Ids, log_probs: Floats, size: TextSize | None = None) -> ScoredText:
@@ -218,27 +225,27 @@ def score_text(model: LanguageModel, text: Any, *, encoding_errors: str = "stric
 
 def scored_parts(model: LanguageModel, text: Any, *, encoding_errors: str = "strict") -> Iterator[ScoredText]:
     """A text part by part, with all words of a part; a Corpus is one part."""
-    sizes = deque[TextSize]()  # of the parts that are being scored
+    for part, size in scored_along(model, read_parts(text, model.vocabulary, encoding_errors=encoding_errors)):
+        yield replace(part, text_words=size.words, bytes=size.bytes)
 
-    def read() -> Iterator[Ids]:
-        for ids, size in read_parts(text, model.vocabulary, encoding_errors=encoding_errors):
-            sizes.append(size)
+
+def scored_along(model: LanguageModel, parts: Iterable[tuple[Ids, T]]) -> Iterator[tuple[ScoredText, T]]:
+    """Parts of one text that a model goes along, each with whatever came with it."""
+    others = deque[T]()  # of the parts that are being scored
+
+    def ids_alone() -> Iterator[Ids]:
+        for ids, other in parts:
+            others.append(other)
             yield ids
 
-    for ids, log_probs in model.along(read()):
-        yield predictions_of(model, ids, log_probs, sizes.popleft())
-
-
-def predictions_of(model: LanguageModel, ids: Ids, log_probs: Floats, size: TextSize | None = None) -> ScoredText:
-    """Sentences `<s> w … </s>` with what the model says of each place."""
-    predicted_T = ids != model.vocabulary.start
-    return ScoredText.of(ids[predicted_T], log_probs[predicted_T], size)
+    for ids, log_probs in model.along(ids_alone()):
+        yield ScoredText.along(model, ids, log_probs), others.popleft()
 
 
 def score_sentences(model: LanguageModel, sentences: Sequence[str]) -> ScoredText:
     """Every sentence on its own, in one pass."""
     ids = encode_sentences(sentences, model.vocabulary)
-    return predictions_of(model, ids, model.sentence_log_probs(ids))
+    return ScoredText.along(model, ids, model.sentence_log_probs(ids))
 
 
 def names_of(vocabulary: Vocabulary, sentences: Sequence[str]) -> list[str]:

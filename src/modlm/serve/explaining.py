@@ -8,40 +8,36 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
-from modlm.model.language_model import LanguageModel, most_probable, normalised
-from modlm.model.scored_text import ScoredText, names_of
+from modlm.arrays import Ids
+from modlm.model.language_model import Explanation, LanguageModel, most_probable
+from modlm.model.scored_text import ScoredText
 from modlm.serve.library import Served
 from modlm.serve.scoring import SUMS, totals
+from modlm.text.encoding import encode_sentences
 from modlm.text.tokens import TokenVocabulary
-from modlm.text.vocabulary import UNKNOWN
 
 
 def explain_answer(served: Served, sentences: Sequence[str], check: Callable[[], None]) -> dict[str, Any]:
     """The answer; `check` is called between sentences and may raise to give up."""
-    model = served.model
-    records, ids, probs = list[dict[str, Any]](), list[Ids](), list[Floats]()
+    model, explained = served.model, list[list[Explanation]]()
     for sentence in sentences:
         check()
-        own = model.sentence_ids(sentence)
-        _, probs_TK, weights_TK = model.shares_along(own)
-        parts_TK = probs_TK * weights_TK
-        ids.append(own[1:])
-        probs.append(parts_TK.sum(axis=1))
-        rows = zip(
-            names_of(model.vocabulary, [sentence]), (ids[-1] != UNKNOWN).tolist(), probs[-1].tolist(),
-            probs_TK.tolist(), weights_TK.tolist(), normalised(parts_TK).tolist(), strict=True,
-        )  # fmt: skip
-        words = [
-            {"word": w, "known": known, "probability": p, "columns": columns, "weights": weights, "shares": shares}
-            for w, known, p, columns, weights, shares in rows
-        ]
-        records.append({"words": words})
+        explained.append(model.explain(sentence))
+    ids = encode_sentences(sentences, model.vocabulary)
     with np.errstate(divide="ignore"):
-        scored = ScoredText.of(np.concatenate(ids), np.log(np.concatenate(probs)))
-    for record, sums in zip(records, scored.sentence_records(), strict=True):
-        record |= {name: sums[name] for name in SUMS}
+        log_probs = np.log([word.probability for words in explained for word in words])
+    scored = ScoredText.of(ids[ids != model.vocabulary.start], log_probs)
+    records = [
+        {"words": [explained_word(word) for word in words], **{name: sums[name] for name in SUMS}}
+        for words, sums in zip(explained, scored.sentence_records(), strict=True)
+    ]
     return {"model": served.name, "columns": list(model.column_names), "sentences": records, **totals(scored)}
+
+
+def explained_word(word: Explanation) -> dict[str, Any]:
+    """Its numbers as lists: the columns' names stand once in the answer."""
+    record: dict[str, Any] = {"word": word.word, "known": word.known, "probability": word.probability}
+    return record | {name: list(getattr(word, name).values()) for name in ("columns", "weights", "shares")}
 
 
 def next_answer(served: Served, context: str, k: int, *, by_column: bool, start: bool) -> dict[str, Any]:
