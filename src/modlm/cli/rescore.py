@@ -86,10 +86,9 @@ def rescore(
     modlm rescore model test.nbest.gz --dev dev.nbest.gz --tune ref.txt
     modlm rescore model lists.jsonl --lm-weight 0.6 --word-penalty 1 --best hyp.txt
     """  # fmt: skip
-    from modlm.evaluation.rescored_lists import prepare, refuse_shared
+    from modlm.evaluation.rescored_lists import TEST, prepare, refuse_shared
+    from modlm.evaluation.rescored_lists import rescore as rescored
     from modlm.evaluation.rescoring import LM
-    from modlm.evaluation.tuned_lists import TEST
-    from modlm.evaluation.tuned_lists import rescore as rescored
     from modlm.formats.nbest import read_nbest
     from modlm.formats.nbest_writer import best_lines, write_best, write_nbest
     from modlm.model.folder import load
@@ -156,7 +155,7 @@ def _share(dev: str) -> float | None:
 
 def _print_lists(report: dict[str, Any], main: Prepared, measured: dict[str, Measured]) -> None:
     from modlm.evaluation.error_rate import UNITS
-    from modlm.evaluation.tuned_lists import DEVELOPMENT
+    from modlm.evaluation.rescored_lists import DEVELOPMENT
 
     floor = f", 0 taken as {report['floor']:.3g}" if report["floor"] else ""
     print(
