@@ -232,7 +232,7 @@ def test_a_context_rarer_than_what_follows_it_stays() -> None:
 @pytest.mark.parametrize(
     ("thresholds", "message"),
     [
-        ((1, 1, 1), "--min-count"),
+        ((1, 1, 1), "min_count"),
         ((0, 2, 1), "must not fall.*0,2,1"),
         ((0, -1), "must not fall"),
         ((), "1 to 3 thresholds"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,7 +55,7 @@ def adapt(
     modlm adapt --hf smollm2 --text train.txt --valid valid.txt --test test.txt -o adapted
     modlm eval adapted other.txt
     """  # fmt: skip
-    from modlm.cli.outcome import refuse_existing, resumable, wrote
+    from modlm.cli.outcome import as_typed, refuse_existing, resumable, wrote
     from modlm.errors import require
     from modlm.files import folder_bytes
 
@@ -76,8 +74,7 @@ def adapt(
         tune_lines=tune_lines, reading=Reading(context=context, window=window, hidden=hidden_state),
         training=MixerConfig.usual(hidden_state=hidden_state, hidden=hidden, epochs=epochs, seed=seed), device=device,
     )  # fmt: skip
-    if sys.argv[1:2] == ["adapt"]:
-        resumable(shlex.join(["modlm", *sys.argv[1:]]), when=cache_folder().parent / "lm")
+    resumable(as_typed("adapt"), when=cache_folder().parent / "lm")
     result = adapted(config)
     resumable("")
     title = f"{hf.name}, adapted to {', '.join(path.name for path in text)}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import Force, Json, Threads, chosen_vocabulary, option, several
+from modlm.cli.options import Force, Json, Threads, option, several
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import bar, describe_perplexity, number, print_json, print_table, size
 from modlm.files import folder_bytes
@@ -51,6 +51,7 @@ def interpolate(
     from modlm.model.folder import card_of, load, save
     from modlm.model.interpolation import block_name
     from modlm.model.interpolation import interpolate as tuned
+    from modlm.text.vocabulary import Vocabulary
 
     refuse_existing(output, force=force)
     over = over or ("models" if len(models) > 1 else "orders")
@@ -59,7 +60,8 @@ def interpolate(
     loaded: dict[str, Any] = {}
     for path in models:
         loaded[block_name(path.resolve().name.removesuffix(".gz").removesuffix(".arpa"), loaded)] = load(path)
-    result = tuned(loaded, tune, over=over, extra=names, vocabulary=chosen_vocabulary(vocab, None, limited=False))
+    words = Vocabulary.from_file(vocab) if vocab else None
+    result = tuned(loaded, tune, over=over, extra=names, vocabulary=words)
     report: dict[str, Any] = {
         "over": over,
         "weights": result.weights,

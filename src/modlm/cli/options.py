@@ -12,7 +12,7 @@ import typer
 from modlm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from modlm.text.vocabulary import Vocabulary
+    from modlm.text.options import TextOptions
 
 T = TypeVar("T")
 
@@ -59,27 +59,57 @@ EncodingErrors = Annotated[
 ]
 
 
+Order = Annotated[
+    int | None,
+    option("--order N", "Words in the longest n-gram.  [default: 5, or that of counts given]", min=1, max=16),
+]
+Edge = Annotated[
+    str | None,
+    option(
+        "--edge once|repeat",
+        "One <s> a sentence (as KenLM), or order - 1 (as the paper).  [default: once, or that of counts given]",
+    ),
+]
+Positions = Annotated[
+    str,
+    option(
+        "--positions LIST",
+        "Skip n-grams, in memory only: the context words to look at, farthest first; 1 is the previous word. 4,3,2 "
+        "leaves it out. --order does not count.",
+    ),
+]
+Engine = Annotated[
+    str | None,
+    option(
+        "--engine memory|disk|spark", "Where to count; the files are the same.  [default: memory, disk with --memory]"
+    ),
+]
+Memory = Annotated[
+    str | None, option("--memory SIZE", "Count in about this much memory, such as 2GB; with Spark, for each process.")
+]
+
+
 def several(text: str, kind: Callable[[str], T], *, option: str, example: str) -> tuple[T, ...]:
     """The items of an option such as 0,0,1."""
     try:
         return tuple(kind(item.strip()) for item in text.split(",")) if text else ()
     except ValueError:
-        raise typer.BadParameter(
-            f"{option} takes numbers with commas between, such as {example}, not {text!r}."
-        ) from None
+        message = f"{option} takes numbers with commas between, such as {example}, not {text!r}."
+        raise typer.BadParameter(message) from None
 
 
-def chosen_vocabulary(vocab: Path | None, tokenizer: Path | None, *, limited: bool) -> Vocabulary | None:
-    """The words of --vocab or the tokens of --tokenizer, which leave --max-words and --min-count nothing to choose."""
+def text_options(vocab: Path | None, tokenizer: Path | None, max_words: int | None, **others: Any) -> TextOptions:
+    """How to read texts: with the words of --vocab or the tokens of --tokenizer, if one of them is given."""
+    from modlm.text.options import TextOptions
     from modlm.text.tokens import TokenVocabulary
     from modlm.text.vocabulary import Vocabulary
 
-    if (vocab or tokenizer) and limited:
+    if (vocab or tokenizer) and (max_words is not None or others["min_count"] > 1):
         raise ConfigError(
             "--vocab and --tokenizer say what to know. Leave out --max-words and --min-count, which choose words."
         )
-    if tokenizer is not None:
-        if vocab:
-            raise ConfigError("--tokenizer brings its own tokens. Leave out --vocab.")
-        return TokenVocabulary.from_tokenizer(tokenizer)
-    return Vocabulary.from_file(vocab) if vocab else None
+    if vocab and tokenizer:
+        raise ConfigError("--tokenizer brings its own tokens. Leave out --vocab.")
+    tokens = TokenVocabulary.from_tokenizer(tokenizer) if tokenizer else None
+    words = Vocabulary.from_file(vocab) if vocab else tokens
+    return TextOptions(vocabulary=words, max_words=max_words, **others)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 
 from modlm.errors import LostProcessError, ModlmError, OutputError
@@ -26,6 +28,11 @@ def refuse_existing(*targets: Path | None, force: bool) -> None:
     for path in targets:
         if path is not None and not force and (path.is_dir() or path.is_file()):
             raise OutputError(f"{path} already exists. Choose another name, or overwrite it with --force.")
+
+
+def as_typed(command: str) -> str:
+    """How a command was called; nothing if that was from Python."""
+    return shlex.join(["modlm", *sys.argv[1:]]) if sys.argv[1:2] == [command] else ""
 
 
 def wrote(path: Path) -> None:

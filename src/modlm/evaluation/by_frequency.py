@@ -59,7 +59,7 @@ def word_frequencies(model: LanguageModel, text: Text | Corpus | None = None) ->
         if counts is None:
             raise ConfigError(
                 "The model does not keep its counts (it was pruned, mixed, or read from an ARPA file), so it does not "
-                "know how often words were seen. Give the training text with --train."
+                "know how often words were seen. Give the training text as well."
             )
         return np.asarray(counts.frequencies[1 : 1 + len(model.vocabulary)], dtype=np.int64)
     frequencies = np.zeros(len(model.vocabulary) + 1, dtype=np.int64)

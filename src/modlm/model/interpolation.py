@@ -89,7 +89,7 @@ def columns_of(models: Mapping[str, LanguageModel], vocabulary: Vocabulary, *, o
             if model.vocabulary != vocabulary:
                 raise VocabularyError(
                     f"The orders of {name} are over other words than the mixture. Train all models with the same "
-                    f"--vocab, or mix whole models (over = models)."
+                    f"vocabulary, or mix whole models (over = models)."
                 )
             for block in ngram_blocks(model):
                 blocks[block_name(f"{name}-orders" if over == "both" else name, blocks)] = block

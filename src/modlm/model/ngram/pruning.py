@@ -56,7 +56,7 @@ def check_thresholds(thresholds: Sequence[int], order: int) -> tuple[int, ...]:
     if given[0] != 0:
         raise ConfigError(
             f"The first pruning threshold must be 0, but is {given[0]}: all words of the vocabulary stay in the model. "
-            "To make rare words unknown, leave them out of the vocabulary with --min-count."
+            "To make rare words unknown, leave them out of the vocabulary (min_count)."
         )
     if any(longer < shorter for shorter, longer in pairwise(given)):
         raise ConfigError(
