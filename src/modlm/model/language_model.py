@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from modlm.model.scored_text import ScoredText
 
 States = NDArray[Any]
+ExplainedRow = tuple[str, bool, float, list[float], list[float], list[float]]
 LONGEST = 512  # words that windows hold at most, whatever a model looks at
 BOUNDARIES_INSIDE = (
     "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. Leave them out."
@@ -211,14 +212,19 @@ class LanguageModel(abc.ABC):
 
     def explain(self, sentence: str | Sequence[str]) -> list[Explanation]:
         """For each word and the end of a sentence: the columns, their weights and their shares."""
+        return [
+            Explanation(word, known, prob, *(dict(zip(self.column_names, own, strict=True)) for own in by_column))
+            for word, known, prob, *by_column in self.explained(sentence)
+        ]
+
+    def explained(self, sentence: str | Sequence[str]) -> list[ExplainedRow]:
+        """The same as plain rows: a word, whether it is known, its probability, and lists by column."""
         words = self.vocabulary.split(sentence) if isinstance(sentence, str) else list(sentence)
         ids = self.sentence_ids(words)
-        names, probs_BK, weights_BK = self.shares_along(ids)
-        total_B = (probs_BK * weights_BK).sum(axis=1)
-        shares_BK = normalised(probs_BK * weights_BK)
-        known, by_column = (ids[1:] != UNKNOWN).tolist(), (probs_BK, weights_BK, shares_BK)
-        columns = [[dict(zip(names, row, strict=True)) for row in array.tolist()] for array in by_column]
-        return list(map(Explanation, [*words, END_NAME], known, total_B.tolist(), *columns))
+        _, probs_BK, weights_BK = self.shares_along(ids)
+        parts_BK = probs_BK * weights_BK
+        numbers = (ids[1:] != UNKNOWN, parts_BK.sum(axis=1), probs_BK, weights_BK, normalised(parts_BK))
+        return list(zip([*words, END_NAME], *(array.tolist() for array in numbers), strict=True))
 
     def generate(
         self, sampling: Sampling | None = None, *, context: str = "", rng: np.random.Generator | None = None

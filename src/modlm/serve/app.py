@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
-import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
@@ -73,9 +72,9 @@ def make_app(library: Library, *, limits: Limits | None = None, access: Access |
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        service.workers.open()
+        service.open()
         yield
-        service.workers.close()
+        service.close()
 
     app = FastAPI(
         title="modlm", version=modlm.__version__, description=ABOUT, docs_url=None, redoc_url=None, lifespan=life,
@@ -146,7 +145,7 @@ def add_pages(app: FastAPI) -> None:
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> Response:
-        return Json(description())
+        return description()
 
     # Written once, since anybody may ask for them: they need no token.
 
@@ -155,5 +154,5 @@ def add_pages(app: FastAPI) -> None:
         return docs_page(app.openapi(), address)
 
     @lru_cache
-    def description() -> bytes:
-        return orjson.dumps(app.openapi())
+    def description() -> Json:
+        return Json.of(app.openapi())

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from modlm.arrays import Ids
-from modlm.model.language_model import Explanation, LanguageModel, most_probable
+from modlm.model.language_model import ExplainedRow, LanguageModel, most_probable
 from modlm.model.scored_text import ScoredText
 from modlm.serve.library import Served
 from modlm.serve.scoring import SUMS, totals
 from modlm.text.encoding import encode_sentences
 from modlm.text.tokens import TokenVocabulary
 
+OF_WORD = ("word", "known", "probability", "columns", "weights", "shares")
 
-def explain_answer(served: Served, sentences: Sequence[str], check: Callable[[], None]) -> dict[str, Any]:
-    """The answer; `check` is called between sentences and may raise to give up."""
-    model, explained = served.model, list[list[Explanation]]()
-    for sentence in sentences:
-        check()
-        explained.append(model.explain(sentence))
+
+def explain_answer(
+    served: Served, sentences: Sequence[str], explained: Sequence[Sequence[ExplainedRow]]
+) -> dict[str, Any]:
+    """The answer, from the words of all sentences; the columns' names stand in it once."""
+    model = served.model
     ids = encode_sentences(sentences, model.vocabulary)
     with np.errstate(divide="ignore"):
-        log_probs = np.log([word.probability for words in explained for word in words])
+        log_probs = np.log([row[2] for rows in explained for row in rows])
     scored = ScoredText.of(ids[ids != model.vocabulary.start], log_probs)
     records = [
-        {"words": [explained_word(word) for word in words], **{name: sums[name] for name in SUMS}}
-        for words, sums in zip(explained, scored.sentence_records(), strict=True)
+        {"words": [dict(zip(OF_WORD, row, strict=True)) for row in rows], **{name: sums[name] for name in SUMS}}
+        for rows, sums in zip(explained, scored.sentence_records(), strict=True)
     ]
     return {"model": served.name, "columns": list(model.column_names), "sentences": records, **totals(scored)}
-
-
-def explained_word(word: Explanation) -> dict[str, Any]:
-    """Its numbers as lists: the columns' names stand once in the answer."""
-    record: dict[str, Any] = {"word": word.word, "known": word.known, "probability": word.probability}
-    return record | {name: list(getattr(word, name).values()) for name in ("columns", "weights", "shares")}
 
 
 def next_answer(served: Served, context: str, k: int, *, by_column: bool, start: bool) -> dict[str, Any]:
