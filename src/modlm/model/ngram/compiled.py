@@ -221,7 +221,7 @@ class Compiled:
 
 
 def over_contexts(
-    levels: tuple[int, ...], order: int, task: Callable[[int, int], None], *, workers: int | None
+    levels: tuple[int, ...], order: int, task: Callable[[int, int], None], *, workers: int | None = None
 ) -> None:  # fmt: skip
     """task(low, high) for ranges that cover the contexts of an order's n-grams, in parallel."""
     low, high = levels[order - 1 : order + 1]
