@@ -30,12 +30,10 @@ def adapt(
             min=0,
         ),
     ] = 0,
-    context: Annotated[
-        str, option("--context document|sentence", "What the model sees: lines before, or one.")
-    ] = "document",
+    context: Annotated[str, option("--context document|sentence", "Whether it sees the lines before.")] = "document",
     window: Annotated[int, option("--window N", "Tokens that it sees at most.", min=2)] = 512,
     hidden_state: Annotated[
-        bool, option("--hidden-state", "Let λ depend on the model's last hidden vector, too.")
+        bool, option("--hidden-state", "Let λ depend on the model's last hidden vector too.")
     ] = False,
     hidden: Annotated[int, option("--hidden N", "Units of the net behind λ.", min=1)] = 64,
     epochs: Annotated[int, option("--epochs N", "Passes of its training at most.", min=1)] = 40,

@@ -6,10 +6,8 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from modlm.cli import options
-from modlm.cli.options import option, several, text_options
+from modlm.cli.options import argument, option, several, text_options
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import print_json, print_table, size
 from modlm.errors import ConfigError
@@ -21,9 +19,9 @@ LARGEST = 4  # counts that discounts are estimated from
 def count(
     texts: Annotated[
         list[str],
-        typer.Argument(
-            metavar="TEXT",
-            help="Texts, one sentence a line (gz, bz2, xz, zst; - for standard input), counted together. With --engine "
+        argument(
+            "TEXT",
+            "Texts, one sentence a line (gz, bz2, xz, zst; - for standard input), counted together. With --engine "
             "spark any path that Spark reads: files, folders, patterns, hdfs://, s3a:// and others; not xz.",
         ),
     ],
@@ -35,15 +33,11 @@ def count(
     max_words: options.MaxWords = None,
     min_count: options.MinCount = 1,
     positions: options.Positions = "",
-    continuation: Annotated[
-        Path | None, option("--continuation DIR", "Write the counts that Kneser-Ney smooths too.")
-    ] = None,
-    held_out: Annotated[
-        Path | None, option("--held-out DIR", "Write counts without each fold of the text too: DIR/0, DIR/1, ...")
-    ] = None,
+    continuation: Annotated[Path | None, option("--continuation DIR", "Write what Kneser-Ney smooths, too.")] = None,
+    held_out: Annotated[Path | None, option("--held-out DIR", "Write counts without each fold too: DIR/0, ...")] = None,
     folds: Annotated[int, option("--folds N", "Neighbouring parts to cut the text into, for --held-out.", min=2)] = 10,
     counts_of_counts: Annotated[
-        bool, option("--counts-of-counts", "Tell how many n-grams of each order occur 1, 2, 3, 4 times.")
+        bool, option("--counts-of-counts", "Tell how many n-grams occur 1 to 4 times.")
     ] = False,
     engine: options.Engine = None,
     master: Annotated[
@@ -54,9 +48,7 @@ def count(
             "Spark's own settings say, or local[*]]",
         ),
     ] = None,
-    conf: Annotated[
-        list[str] | None, option("--conf KEY=VALUE", "A setting of Spark, such as spark.executor.cores=4.")
-    ] = None,
+    conf: Annotated[list[str] | None, option("--conf KEY=VALUE", "Of Spark, such as spark.executor.cores=4.")] = None,
     memory: options.Memory = None,
     temporary: Annotated[
         str | None,
@@ -103,13 +95,9 @@ def count(
     with tally as found:
         counts = found.counts
         report: dict[str, Any] = {
-            "order": counts.order,
-            "engine": engine,
-            "words": len(counts.vocabulary),
-            "units": counts.vocabulary.units,
-            "sentences": counts.sentences,
-            "ngrams": list(counts.trie.sizes),
-        }
+            "order": counts.order, "engine": engine, "words": len(counts.vocabulary), "units": counts.vocabulary.units,
+            "sentences": counts.sentences, "ngrams": list(counts.trie.sizes),
+        }  # fmt: skip
         save_counts(counts, output, overwrite=force)
         wrote(output)
         report |= {"output": str(output), "bytes": folder_bytes(output)}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from modlm.cli.options import Json
+from modlm.cli.options import Json, argument
 from modlm.cli.printing import print_json, print_table
 
 if TYPE_CHECKING:
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
 def families(
     family: Annotated[
         str,
-        typer.Argument(metavar="FAMILY", help="blocks, mixers, bodies, smoothers, engines or models; all if left out."),
+        argument("FAMILY", "blocks, mixers, bodies, smoothers, engines or models; all if left out."),
     ] = "",
     json: Json = False,
 ) -> None:

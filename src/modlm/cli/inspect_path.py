@@ -6,9 +6,7 @@ import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from modlm.cli.options import Json, Threads, option
+from modlm.cli.options import Json, Threads, argument, option
 from modlm.cli.printing import print_json, print_orders, print_table, size
 from modlm.errors import InputError
 from modlm.files import folder_bytes
@@ -21,12 +19,8 @@ About = dict[str, Any]
 
 
 def inspect(
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="A model, counts or corpus folder, ARPA file, count file or text.")
-    ],
-    verify: Annotated[
-        bool, option("--verify", "Check every byte against the manifest, and what can be checked beyond.")
-    ] = False,
+    path: Annotated[Path, argument("PATH", "A model, counts or corpus folder, ARPA file, count file or text.")],
+    verify: Annotated[bool, option("--verify", "Check every byte, and what can be checked beyond.")] = False,
     threads: Threads = None,
     json: Json = False,
 ) -> None:

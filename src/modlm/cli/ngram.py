@@ -6,10 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from modlm.cli import options
-from modlm.cli.options import option, several, text_options
+from modlm.cli.options import argument, option, several, text_options
 from modlm.cli.outcome import as_typed, refuse_existing, wrote
 from modlm.cli.printing import describe_perplexity, notes_in_summary, print_json, print_orders, size
 from modlm.errors import ConfigError, choose
@@ -26,9 +24,9 @@ if TYPE_CHECKING:
 def ngram(
     inputs: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="TEXT",
-            help="Texts (one sentence a line; gz, bz2, xz, zst; - for standard input), count files, counts folders, or "
+        argument(
+            "TEXT",
+            "Texts (one sentence a line; gz, bz2, xz, zst; - for standard input), count files, counts folders, or "
             "model folders that kept their counts. Several are added up.",
         ),
     ],
@@ -59,12 +57,10 @@ def ngram(
             "What counts of 1, 2, ... lose instead of estimates, e.g. 0.5,1,1.5; for each order apart with / between.",
         ),
     ] = "",
-    extra: Annotated[
-        str, option("--extra LIST", "What unigrams fall back to: uniform or uniform,unknown.")
-    ] = "uniform",
+    extra: Annotated[str, option("--extra LIST", "What unigrams fall back to: uniform[,unknown].")] = "uniform",
     prune: Annotated[str, option("--prune LIST", "Drop n-grams with counts up to this, for each order: 0,0,1.")] = "",
     prune_entropy: Annotated[
-        float, option("--prune-entropy X", "Drop n-grams that change perplexity by less, e.g. 1e-8.", min=0.0)
+        float, option("--prune-entropy X", "Drop what changes perplexity less: 1e-8.", min=0.0)
     ] = 0.0,
     valid: Annotated[Path | None, option("--valid TEXT", "Report the perplexity of this text.")] = None,
     arpa: Annotated[Path | None, option("--arpa FILE", "Write an ARPA file too (.gz packs it).")] = None,

@@ -24,6 +24,11 @@ def option(names: str, meaning: str, **rules: Any) -> Any:
     return typer.Option(*flags, metavar=" ".join(words[len(flags) :]) or None, help=meaning, **rules)
 
 
+def argument(name: str, meaning: str) -> Any:
+    """An argument as help pages show it."""
+    return typer.Argument(metavar=name, help=meaning)
+
+
 def _set_threads(count: int | None) -> int | None:
     if count is not None:
         os.environ["MODLM_THREADS"] = str(count)  # what `modlm.arrays.threads` reads
@@ -31,15 +36,11 @@ def _set_threads(count: int | None) -> int | None:
     return count
 
 
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, a run folder, or an ARPA file.")]
+ModelArgument = Annotated[Path, argument("MODEL", "A model folder, a run folder, or an ARPA file.")]
 Json = Annotated[bool, option("--json", "Print JSON on standard output and nothing else there.")]
 Force = Annotated[bool, option("--force", "Overwrite what is there already.")]
-Threads = Annotated[
-    int | None, option("--threads N", "How many threads to use.  [default: all cores]", min=1, callback=_set_threads)
-]
-TrainingText = Annotated[
-    list[Path] | None, option("--text TEXT", "Text to train on. Repeatable: each is a source of its own.")
-]
+Threads = Annotated[int | None, option("--threads N", "How many.  [default: all cores]", min=1, callback=_set_threads)]
+TrainingText = Annotated[list[Path] | None, option("--text TEXT", "Text to train on. Repeatable: each is a source.")]
 VocabOption = Annotated[Path | None, option("--vocab FILE", "Words to know, one a line; all others are unknown.")]
 MaxWords = Annotated[int | None, option("--max-words N", "Know only the N most frequent words.", min=1)]
 MinCount = Annotated[int, option("--min-count N", "Know only words that occur at least N times.", min=1)]
@@ -55,13 +56,13 @@ ForeignTokenizer = Annotated[
     ),
 ]
 EncodingErrors = Annotated[
-    str, option("--encoding-errors strict|replace", "Bytes that are not UTF-8: an error, or U+FFFD.")
+    str, option("--encoding-errors strict|replace", "Bytes that are no UTF-8: an error, or U+FFFD.")
 ]
 
 
 Order = Annotated[
     int | None,
-    option("--order N", "Words in the longest n-gram.  [default: 5, or that of counts given]", min=1, max=16),
+    option("--order N", "Words in the longest n-gram.  [default: 5, or the counts']", min=1, max=16),
 ]
 Edge = Annotated[
     str | None,
@@ -84,9 +85,7 @@ Engine = Annotated[
         "--engine memory|disk|spark", "Where to count; the files are the same.  [default: memory, disk with --memory]"
     ),
 ]
-Memory = Annotated[
-    str | None, option("--memory SIZE", "Count in about this much memory, such as 2GB; with Spark, for each process.")
-]
+Memory = Annotated[str | None, option("--memory SIZE", "About how much to use, such as 2GB; in each process of Spark.")]
 
 
 def several(text: str, kind: Callable[[str], T], *, option: str, example: str) -> tuple[T, ...]:

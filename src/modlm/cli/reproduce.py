@@ -10,9 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from modlm.cli.options import Json, Threads, option
+from modlm.cli.options import Json, Threads, argument, option
 from modlm.cli.outcome import resumable, wrote
 from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
@@ -27,30 +25,20 @@ SIGNS = {True: "yes    ", False: "NO     ", None: "not yet"}
 
 
 def reproduce(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A table or figure, such as table3, or all; --list shows them.")
-    ] = "",
+    name: Annotated[str, argument("NAME", "A table or figure, such as table3, or all; --list shows them.")] = "",
     *,
-    row: Annotated[
-        list[str] | None, option("--row ROW", "Only this row, by its number, name or corpus. Repeatable.")
-    ] = None,
+    row: Annotated[list[str] | None, option("--row ROW", "This row, by number, name or corpus. Repeatable.")] = None,
     listed: Annotated[bool, option("--list", "Say what can be reproduced, and what is there of it.")] = False,
-    dry_run: Annotated[
-        bool, option("--dry-run", "Only say which runs are missing and how long they will take.")
-    ] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only say which runs are missing and how long they take.")] = False,
     rerun: Annotated[bool, option("--rerun", "Ignore shipped results: train here, and show both numbers.")] = False,
     seeds: Annotated[int, option("--seeds N", "Train every net from seeds 1 to N; show mean ± deviation.", min=1)] = 1,
     redraw: Annotated[bool, option("--redraw", "Run nothing; show what there are results of.")] = False,
-    minutes: Annotated[
-        float | None, option("--minutes X", "Begin no run that would end later than so many minutes from now.")
-    ] = None,
+    minutes: Annotated[float | None, option("--minutes X", "Begin no run that would end later than this.")] = None,
     scale: Annotated[str, option("--scale here|full", "Sizes for two cores and a day, or the paper's.")] = "here",
     corpus: Annotated[
-        list[str] | None, option("--corpus NAME=PATH", "Where a corpus, or its part NAME.train, is. Repeatable.")
+        list[str] | None, option("--corpus NAME=PATH", "Where it, or its NAME.train, is. Repeatable.")
     ] = None,
-    runs: Annotated[
-        Path | None, option("--runs DIR", "Where runs are kept.  [default: ~/.cache/modlm/reproduce]")
-    ] = None,
+    runs: Annotated[Path | None, option("--runs DIR", "Where runs are.  [default: ~/.cache/modlm/reproduce]")] = None,
     recipes: Annotated[Path | None, option("--recipes DIR", "The recipes.  [default: recipes/neubig2016]")] = None,
     output: Annotated[Path, option("-o --output DIR", "Where figures and the page of `all` are written.")] = Path(
         "docs"

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, ModelArgument, Threads, option
+from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, ModelArgument, Threads, argument, option
 from modlm.cli.printing import finite
 from modlm.errors import InputError
 
@@ -23,9 +21,7 @@ BLOCK_BYTES = 1 << 18  # of text that is scored at a time
 
 def score(
     model: ModelArgument,
-    text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line; - for standard input.")] = Path(
-        "-"
-    ),
+    text: Annotated[Path, argument("TEXT", "One sentence a line; - for standard input.")] = Path("-"),
     words: Annotated[bool, option("--words", "A line for each word and sentence end too.")] = False,
     tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
