@@ -106,14 +106,9 @@ def describe_kenlm(path: Path, verify: Verify) -> About:
 
 
 DESCRIBERS = {
-    "model": describe_model,
-    "counts": describe_counts,
-    "count file": describe_counts,
-    "corpus": describe_text,
-    "text": describe_text,
-    "arpa": describe_arpa,
-    "kenlm": describe_kenlm,
-}
+    "model": describe_model, "counts": describe_counts, "count file": describe_counts, "corpus": describe_text,
+    "text": describe_text, "arpa": describe_arpa, "kenlm": describe_kenlm,
+}  # fmt: skip
 
 
 def _vocabulary(vocabulary: Vocabulary) -> About:
@@ -147,10 +142,8 @@ def _print_about(about: About) -> None:
 def _shown(value: Any) -> str:
     """A value for people: thousands apart, lists with commas, settings as `name value`."""
     if isinstance(value, dict):
-        joined = {
-            name: "+".join(map(str, own)) if isinstance(own, tuple | list) else own for name, own in value.items()
-        }
-        return ", ".join(f"{name} {own}" for name, own in joined.items())
+        listed = {name: own if isinstance(own, tuple | list) else (own,) for name, own in value.items()}
+        return ", ".join(f"{name} {'+'.join(map(str, own))}" for name, own in listed.items())
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

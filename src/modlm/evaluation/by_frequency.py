@@ -43,13 +43,9 @@ class FrequencyBand:
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
-        return {
-            "seen": self.label,
-            "limit": None if math.isinf(self.limit) else int(self.limit),
-            "predictions": self.predictions,
-            "perplexity": self.perplexity,
-            "log_likelihood": self.log_likelihood,
-        }
+        limit = None if math.isinf(self.limit) else int(self.limit)
+        sums = {name: getattr(self, name) for name in ("predictions", "perplexity", "log_likelihood")}
+        return {"seen": self.label, "limit": limit, **sums}
 
 
 def word_frequencies(model: LanguageModel, text: Text | Corpus | None = None) -> Ints:

@@ -70,13 +70,8 @@ def interpolate(
         alone = [perplexity_of(mean, 1) for mean in np.log(probs_TK).mean(axis=0).tolist()]
         mixed = np.log(probs_TK @ weights)
     history.append(float(mixed[np.isfinite(mixed)].mean()))
-    names = tuned.layout.names
-    return Interpolation(
-        tuned,
-        dict(zip(names, weights.tolist(), strict=True)),
-        dict(zip(names, alone, strict=True)),
-        tuple(perplexity_of(mean, 1) for mean in history),
-    )
+    named = [dict(zip(tuned.layout.names, values, strict=True)) for values in (weights.tolist(), alone)]
+    return Interpolation(tuned, named[0], named[1], tuple(perplexity_of(mean, 1) for mean in history))
 
 
 def columns_of(models: Mapping[str, LanguageModel], vocabulary: Vocabulary, *, over: str) -> dict[str, Block]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from modlm.arrays import Bools, Floats, Ids
+from modlm.arrays import Floats, Ids
 from modlm.errors import InputError
 from modlm.progress import progress
 from modlm.text.corpus import Corpus, TextSize
@@ -107,32 +107,20 @@ class ScoredText:
 
     def sentence_records(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """For JSON, a record for each sentence; with the names of all predictions, their `scores` too."""
-        bounds = self.bounds()
-        begins = np.array(bounds[:-1])
-        sums, none = np.add.reduceat(self.log_probs, begins).tolist(), [0] * len(begins)
-
-        def counted(places_T: Bools) -> list[int]:
-            counts: list[int] = np.add.reduceat(places_T, begins, dtype=np.int64).tolist()
-            return counts
-
-        unknown_T = self.ids == UNKNOWN
-        unknown = counted(unknown_T) if self.unknown else none
-        impossible = counted(np.isneginf(self.log_probs)) if self.impossible else none
+        bounds, known_T = self.bounds(), self.ids != UNKNOWN
+        counted = [np.add.reduceat(~known_T, bounds[:-1], dtype=np.int64).tolist()]
+        counted += [np.add.reduceat(np.isneginf(self.log_probs), bounds[:-1], dtype=np.int64).tolist()]
+        rows = zip(self.sentence_sums().tolist(), pairwise(bounds), *counted, strict=True)
         records: list[dict[str, Any]] = [
             {
-                "log_prob": log_prob,
-                "perplexity": perplexity_of(log_prob, end - begin),
-                "words": end - begin - 1,
-                "unknown": unknowns,
-                "impossible": zeros,
+                "log_prob": log_prob, "perplexity": perplexity_of(log_prob, end - begin), "words": end - begin - 1,
+                "unknown": unknown, "impossible": impossible,
             }
-            for log_prob, (begin, end), unknowns, zeros in zip(sums, pairwise(bounds), unknown, impossible, strict=True)
-        ]
+            for log_prob, (begin, end), unknown, impossible in rows
+        ]  # fmt: skip
         if names is not None:
-            rows = zip(names, self.log_probs.tolist(), unknown_T.tolist(), strict=True)
-            words = [
-                {"word": name, "log_prob": log_prob, "known": not is_unknown} for name, log_prob, is_unknown in rows
-            ]
+            predictions = zip(names, self.log_probs.tolist(), known_T.tolist(), strict=True)
+            words = [{"word": name, "log_prob": log_prob, "known": known} for name, log_prob, known in predictions]
             for record, (begin, end) in zip(records, pairwise(bounds), strict=True):
                 record["scores"] = words[begin:end]
         return records

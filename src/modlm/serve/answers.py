@@ -41,20 +41,15 @@ class ErrorAnswer(AnswerPart):
 
 
 class Totals(AnswerPart):
-    """Sums over a text."""
+    """The whole text under one model."""
 
+    model: str
     log_prob: LogProb
     perplexity: Perplexity
     perplexity_without_unknown: Perplexity
     predictions: Annotated[int, told("Words, and one end for each sentence.")]
     unknown: Unknown
     impossible: Impossible
-
-
-class ModelTotals(Totals):
-    """The whole text under one model."""
-
-    model: str
 
 
 class WordScore(AnswerPart):
@@ -83,7 +78,7 @@ class SentenceScore(Sums):
     scores: Annotated[list[WordScore], told("If `words` was asked for; the last is `</s>`.")] = []
 
 
-class ScoreAnswer(ModelTotals):
+class ScoreAnswer(Totals):
     """Scores of sentences, each on its own, and of all together."""
 
     sentences: list[SentenceScore]
@@ -106,7 +101,7 @@ class ExplainedSentence(Sums):
     words: list[ExplainedWord]
 
 
-class ExplainAnswer(ModelTotals):
+class ExplainAnswer(Totals):
     """A text, word by word and column by column."""
 
     columns: Annotated[list[str], told("The columns' names, in the order of all lists below.")]
@@ -126,13 +121,9 @@ class WhyColumn(AnswerPart):
     total: Annotated[float | None, told("c(context).")] = None
     followers: Annotated[int | None, told("u(context): different words after it.")] = None
     kept: Annotated[float | None, told("What discounting left of the total.")] = None
-    fallback: Annotated[
-        float | None, told("alpha(context): what the smoothing passes on to the next shorter context.")
-    ] = None
+    fallback: Annotated[float | None, told("alpha(context): passed on to the next shorter context.")] = None
     count: Annotated[int | None, told("c(context word), counted as the total is.")] = None
-    counted: Annotated[str | None, told("`occurrences`, or `continuations`: different words before (Kneser-Ney).")] = (
-        None
-    )
+    counted: Annotated[str | None, told("`occurrences`, or `continuations` (Kneser-Ney): words before.")] = None
     occurrences: Annotated[int | None, told("How often the n-gram occurs in the training text.")] = None
 
 
@@ -154,9 +145,7 @@ class WhyInside(AnswerPart):
 
     context: Annotated[list[str], told("The words that the model looks at, `<s>` for the start.")]
     probability: Probability
-    dense_mass: Annotated[
-        float | None, told("The weight of all columns but the net's own; null if there is no such net.")
-    ]
+    dense_mass: Annotated[float | None, told("The weight of all columns but the net's own; null without such.")]
     blocks: list[WhyBlock]
 
 
@@ -234,7 +223,7 @@ class Change(AnswerPart):
 class CompareAnswer(AnswerPart):
     """A text under several models."""
 
-    models: list[ModelTotals]
+    models: list[Totals]
     sentences: list[ComparedSentence]
     gained: list[Change]
     lost: list[Change]

@@ -32,7 +32,7 @@ def explain_answer(
         {"words": [dict(zip(OF_WORD, row, strict=True)) for row in rows], **{name: sums[name] for name in SUMS}}
         for rows, sums in zip(explained, scored.sentence_records(), strict=True)
     ]
-    return {"model": served.name, "columns": list(model.column_names), "sentences": records, **totals(scored)}
+    return {"columns": list(model.column_names), "sentences": records, **totals(served, scored)}
 
 
 def next_answer(served: Served, context: str, k: int, *, by_column: bool, start: bool) -> dict[str, Any]:

@@ -94,9 +94,8 @@ class Service:
         hyps = [hyp for entry in body.nbest for hyp in entry.hyps]
         sizes, scores = [len(entry.hyps) for entry in body.nbest], [hyp.score for hyp in hyps]
         texts, weights = [hyp.text for hyp in hyps], Weights(body.lm_weight, body.word_penalty, body.rank_weight)
-        return await self._scored(
-            served, texts, lambda scored: Json.of(rescore_answer(served, texts, sizes, scores, scored, weights))
-        )
+        answer = partial(rescore_answer, served, texts, sizes, scores, weights)
+        return await self._scored(served, texts, lambda scored: Json.of(answer(scored)))
 
     async def compare(self, body: requests.CompareRequest) -> Response:
         """A text under several models, word by word, and the words that gained or lost most under the second."""
