@@ -26,15 +26,13 @@ def adapt(
         int,
         option(
             "--tune-lines N",
-            "Learn λ from the last N lines of the text, held out of the counts, and let --valid say when to stop.",
+            "Learn λ from the last N lines, not counted; --valid says when to stop.",
             min=0,
         ),
     ] = 0,
     context: Annotated[str, option("--context document|sentence", "Whether it sees the lines before.")] = "document",
     window: Annotated[int, option("--window N", "Tokens that it sees at most.", min=2)] = 512,
-    hidden_state: Annotated[
-        bool, option("--hidden-state", "Let λ depend on the model's last hidden vector too.")
-    ] = False,
+    hidden_state: Annotated[bool, option("--hidden-state", "Let λ see the model's last hidden vector, too.")] = False,
     hidden: Annotated[int, option("--hidden N", "Units of the net behind λ.", min=1)] = 64,
     epochs: Annotated[int, option("--epochs N", "Passes of its training at most.", min=1)] = 40,
     seed: Annotated[int, option("--seed N", "Of its training.")] = 1,

@@ -36,9 +36,7 @@ def count(
     continuation: Annotated[Path | None, option("--continuation DIR", "Write what Kneser-Ney smooths, too.")] = None,
     held_out: Annotated[Path | None, option("--held-out DIR", "Write counts without each fold too: DIR/0, ...")] = None,
     folds: Annotated[int, option("--folds N", "Neighbouring parts to cut the text into, for --held-out.", min=2)] = 10,
-    counts_of_counts: Annotated[
-        bool, option("--counts-of-counts", "Tell how many n-grams occur 1 to 4 times.")
-    ] = False,
+    counts_of_counts: Annotated[bool, option("--counts-of-counts", "How many n-grams occur 1 to 4 times.")] = False,
     engine: options.Engine = None,
     master: Annotated[
         str | None,
@@ -54,7 +52,7 @@ def count(
         str | None,
         option(
             "--temporary DIR",
-            "Where files go that are needed for a while; on a cluster, a place that all its machines see.",
+            "For files needed for a while; a place that all machines see.",
         ),
     ] = None,
     encoding_errors: options.EncodingErrors = "strict",

@@ -26,10 +26,7 @@ COLUMNS = {  # what is shown: by which name it stands in a report, and with how 
 def evaluate(
     paths: Annotated[list[Path], argument("MODEL... TEXT", "One or more models, then a text (- for stdin).")],
     by_frequency: Annotated[bool, option("--by-frequency", "Also by how often a word was seen in training.")] = False,
-    train: Annotated[
-        list[Path] | None,
-        option("--train TEXT", "With --by-frequency: where to count words."),
-    ] = None,
+    train: Annotated[list[Path] | None, option("--train TEXT", "With --by-frequency: where to count words.")] = None,
     tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,

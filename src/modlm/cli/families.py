@@ -12,10 +12,7 @@ if TYPE_CHECKING:
 
 
 def families(
-    family: Annotated[
-        str,
-        argument("FAMILY", "blocks, mixers, bodies, smoothers, engines or models; all if left out."),
-    ] = "",
+    family: Annotated[str, argument("FAMILY", "blocks, mixers, bodies, smoothers, engines or models.")] = "",
     json: Json = False,
 ) -> None:
     """List what can be named in settings: columns, mixers, bodies of nets, smoothing families, engines.

@@ -13,7 +13,7 @@ def generate(
     count: Annotated[int, option("--count -n", "How many sentences.", min=1)] = 5,
     context: Annotated[str, option("--context", "Words with which every sentence begins.")] = "",
     temperature: Annotated[
-        float, option("--temperature", "Below 1 plays safe, above 1 dares; 0 takes the best.")
+        float, option("--temperature", "Below 1 plays safe, above 1 dares; 0 takes the most probable word.")
     ] = 1.0,
     top_k: Annotated[int, option("--top-k", "Draw among the k most probable words only; 0 for all.")] = 0,
     top_p: Annotated[float, option("--top-p", "Draw among words that together have this probability.")] = 1.0,

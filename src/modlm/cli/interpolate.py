@@ -27,7 +27,7 @@ def interpolate(
     ] = None,
     extra: Annotated[
         str | None,
-        option("--extra LIST", "uniform, unknown or none.  [default: uniform over orders]"),
+        option("--extra LIST", "Constant columns: uniform, unknown, or none.  [default: uniform over orders]"),
     ] = None,
     vocab: Annotated[Path | None, option("--vocab FILE", "Words to predict.  [default: the first model's]")] = None,
     test: Annotated[Path | None, option("--test TEXT", "Report the perplexity of this text.")] = None,

@@ -60,7 +60,7 @@ def ngram(
     extra: Annotated[str, option("--extra LIST", "What unigrams fall back to: uniform[,unknown].")] = "uniform",
     prune: Annotated[str, option("--prune LIST", "Drop n-grams with counts up to this, for each order: 0,0,1.")] = "",
     prune_entropy: Annotated[
-        float, option("--prune-entropy X", "Drop what changes perplexity less: 1e-8.", min=0.0)
+        float, option("--prune-entropy X", "Drop n-grams that change perplexity by less, e.g. 1e-8.", min=0.0)
     ] = 0.0,
     valid: Annotated[Path | None, option("--valid TEXT", "Report the perplexity of this text.")] = None,
     arpa: Annotated[Path | None, option("--arpa FILE", "Write an ARPA file too (.gz packs it).")] = None,

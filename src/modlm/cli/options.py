@@ -52,17 +52,15 @@ ForeignTokenizer = Annotated[
     Path | None,
     option(
         "--tokenizer PATH",
-        "For an ARPA file over tokens: the tokenizer.json, or a folder with one. Models of ours have their own.",
+        "For an ARPA file over tokens: the tokenizer.json, or a folder with one.",
     ),
 ]
-EncodingErrors = Annotated[
-    str, option("--encoding-errors strict|replace", "Bytes that are no UTF-8: an error, or U+FFFD.")
-]
+EncodingErrors = Annotated[str, option("--encoding-errors strict|replace", "What is not UTF-8: an error, or U+FFFD.")]
 
 
 Order = Annotated[
     int | None,
-    option("--order N", "Words in the longest n-gram.  [default: 5, or the counts']", min=1, max=16),
+    option("--order N", "Words in the longest n-gram.  [default: 5, or that of counts given]", min=1, max=16),
 ]
 Edge = Annotated[
     str | None,

@@ -36,7 +36,7 @@ def reproduce(
     minutes: Annotated[float | None, option("--minutes X", "Begin no run that would end later than this.")] = None,
     scale: Annotated[str, option("--scale here|full", "Sizes for two cores and a day, or the paper's.")] = "here",
     corpus: Annotated[
-        list[str] | None, option("--corpus NAME=PATH", "Where it, or its NAME.train, is. Repeatable.")
+        list[str] | None, option("--corpus NAME=PATH", "Where a corpus, or its part NAME.train, is. Repeatable.")
     ] = None,
     runs: Annotated[Path | None, option("--runs DIR", "Where runs are.  [default: ~/.cache/modlm/reproduce]")] = None,
     recipes: Annotated[Path | None, option("--recipes DIR", "The recipes.  [default: recipes/neubig2016]")] = None,

@@ -23,10 +23,10 @@ def rescore(
     model: ModelArgument,
     nbest: Annotated[Path, argument("NBEST", "N-best lists: a file (packed or not, - for stdin), or ESPnet's folder.")],
     lm_weight: Annotated[
-        float | None, option("--lm-weight X", "Of the model's log P.  [default: tuned, else 1]")
+        float | None, option("--lm-weight X", "Of the model's log-probability.  [default: tuned, else 1]")
     ] = None,
     word_penalty: Annotated[
-        float | None, option("--word-penalty X", "For each word.  [default: tuned, else 0]")
+        float | None, option("--word-penalty X", "Added for each word.  [default: tuned, else 0]")
     ] = None,
     rank_weight: Annotated[float | None, option("--rank-weight X", "Of the log of the place.  [default: 0]")] = None,
     use_rank: Annotated[

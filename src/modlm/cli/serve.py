@@ -20,18 +20,16 @@ PURPOSE = "modlm serve"
 
 
 def serve(
-    models: Annotated[
-        list[str],
-        argument("MODEL...", "Model folders, run folders or ARPA files; NAME=PATH gives a name."),
-    ],
+    models: Annotated[list[str], argument("MODEL...", "Model or run folders, or ARPA files; NAME=PATH gives a name.")],
     run: Annotated[list[str] | None, option("--run DIR", "A training run to show the curves of. Repeatable.")] = None,
     host: Annotated[str, option("--host ADDRESS", "Where to listen; 0.0.0.0 for everybody.")] = "127.0.0.1",
     port: Annotated[int, option("--port N", "0 for any that is free.", min=0, max=65535)] = 8765,
     token: Annotated[
-        str, option("--token TOKEN", "Clients must send it.", envvar="MODLM_TOKEN", show_default=False)
+        str, option("--token TOKEN", "What clients must send.", envvar="MODLM_TOKEN", show_default=False)
     ] = "",
     allow_host: Annotated[
-        list[str] | None, option("--allow-host NAME", "Another name, as of a proxy. Repeatable.")
+        list[str] | None,
+        option("--allow-host NAME", "Another name of this server, such as that of a proxy. Repeatable."),
     ] = None,
     max_words: Annotated[int, option("--max-words N", "Words that one request may hold.", min=1)] = 20_000,
     max_body: Annotated[int, option("--max-body N", "Bytes that one request may have.", min=1)] = 4_000_000,

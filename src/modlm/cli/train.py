@@ -45,7 +45,7 @@ def train(
     hidden: Annotated[int | None, option("--hidden N", "Units of a layer.  [default: 200]", min=1)] = None,
     order: Annotated[int | None, option("--order N", "Of the n-gram columns.  [default: 5]", min=1, max=16)] = None,
     smoothing: Annotated[
-        str | None, option("--smoothing NAME", "Of n-gram columns.  [default: modified-kneser-ney]")
+        str | None, option("--smoothing NAME", "Of the n-gram columns.  [default: modified-kneser-ney]")
     ] = None,
     vocab: VocabOption = None,
     tokenizer: TokenizerOption = None,

@@ -18,7 +18,7 @@ def tune(
     *,
     output: Annotated[Path, option("-o --output DIR", "The folder of the search.")],
     vary: Annotated[
-        list[str] | None, option("--vary A.B=LOW:HIGH", "A range, also :log, or A.B=X,Y. Repeatable.")
+        list[str] | None, option("--vary A.B=LOW:HIGH", "A range, with :log if need be, or A.B=X,Y. Repeatable.")
     ] = None,
     trials: Annotated[int, option("--trials N", "Runs in all, those done counted.", min=1)] = 20,
     text: TrainingText = None,
