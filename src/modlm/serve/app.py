@@ -41,9 +41,7 @@ EVENT = {
     "properties": {"data": {"type": "string", "description": "A word and its probability, or the end, as JSON."}},
     "required": ["data"],
 }
-PROMETHEUS = {
-    "content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus' text format.",
-}  # fmt: skip
+PROMETHEUS = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus' text format."}
 POST = (400, 401, 403, 404, 408, 413, 415, 422, 503, 504)
 
 

@@ -153,17 +153,6 @@ class Compiled:
         check_sound(trie)
         return trie
 
-    @property
-    def probs(self) -> AnyFloats:
-        """The probabilities of all nodes, copied."""
-        return np.concatenate((self.nodes["prob"][:-1], self.leaves["prob"]))
-
-    @property
-    def backoffs(self) -> AnyFloats:
-        """The backoffs of all contexts."""
-        backoffs: AnyFloats = self.nodes["backoff"][:-1]
-        return backoffs
-
     def score(self, ids: Ids, *, workers: int | None = None) -> Floats:
         """P of each word of a text of whole sentences, 1 at each `<s>`."""
         walk = self._walk()
