@@ -23,12 +23,7 @@ def adapt(
     smoothing: Annotated[str, option("--smoothing NAME", "Of the n-gram columns.")] = "modified-kneser-ney",
     mixer: Annotated[str, option("--mixer learned|static", "Which λ is saved; both are reported.")] = "learned",
     tune_lines: Annotated[
-        int,
-        option(
-            "--tune-lines N",
-            "Learn λ from the last N lines, not counted; --valid says when to stop.",
-            min=0,
-        ),
+        int, option("--tune-lines N", "Learn λ from the last N lines, not counted; --valid says when to stop.", min=0)
     ] = 0,
     context: Annotated[str, option("--context document|sentence", "Whether it sees the lines before.")] = "document",
     window: Annotated[int, option("--window N", "Tokens that it sees at most.", min=2)] = 512,

@@ -49,11 +49,7 @@ def count(
     conf: Annotated[list[str] | None, option("--conf KEY=VALUE", "Of Spark, such as spark.executor.cores=4.")] = None,
     memory: options.Memory = None,
     temporary: Annotated[
-        str | None,
-        option(
-            "--temporary DIR",
-            "For files needed for a while; a place that all machines see.",
-        ),
+        str | None, option("--temporary DIR", "For files needed for a while; a place that all machines see.")
     ] = None,
     encoding_errors: options.EncodingErrors = "strict",
     threads: options.Threads = None,

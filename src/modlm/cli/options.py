@@ -49,11 +49,7 @@ TokenizerOption = Annotated[
     option("--tokenizer PATH", "A tokenizer.json or a folder with one: its tokens take the place of words."),
 ]
 ForeignTokenizer = Annotated[
-    Path | None,
-    option(
-        "--tokenizer PATH",
-        "For an ARPA file over tokens: the tokenizer.json, or a folder with one.",
-    ),
+    Path | None, option("--tokenizer PATH", "For an ARPA file over tokens: the tokenizer.json, or a folder with one.")
 ]
 EncodingErrors = Annotated[str, option("--encoding-errors strict|replace", "What is not UTF-8: an error, or U+FFFD.")]
 

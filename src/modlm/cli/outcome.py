@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
 
 from modlm.errors import LostProcessError, ModlmError, OutputError
 
+SETTINGS = re.compile(r"(?<![\w.])(?:max_words|min_count|top_k|top_p)(?![\w.])")
+"""Names that the library has for what are options here."""
 FAILED = 1
 INTERRUPTED = 130
 
@@ -66,7 +69,7 @@ def explain(error: BaseException) -> str:
     if isinstance(error, LostProcessError) and error.told:
         return ""
     if isinstance(error, ModlmError):
-        return str(error)
+        return SETTINGS.sub(lambda found: f"--{found[0].replace('_', '-')}", str(error))
     if isinstance(error, MemoryError):
         return (
             "there is not enough memory for this. Ask for less (a lower --order, --max-words), or count on disk with "

@@ -29,8 +29,7 @@ ENDS = {
 
 def train(
     config: Annotated[
-        str | None,
-        argument("CONFIG", "A TOML file or a preset such as paper/ptb-hybrid; flags alone will do."),
+        str | None, argument("CONFIG", "A TOML file or a preset such as paper/ptb-hybrid; flags alone will do.")
     ] = None,
     *,
     output: Annotated[Path, option("-o --output DIR", "The run folder to write.")],

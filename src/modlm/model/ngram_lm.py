@@ -90,9 +90,8 @@ class NgramLM(LanguageModel):
 
     def __repr__(self) -> str:
         how = self.settings.smoothing if self.settings else "given probabilities"
-        return (
-            f"NgramLM(order {self.order}, {sum(self.compiled.sizes):,} n-grams, {len(self.vocabulary):,} words, {how})"
-        )
+        sizes = f"{sum(self.compiled.sizes):,} n-grams, {len(self.vocabulary):,} words"
+        return f"NgramLM(order {self.order}, {sizes}, {how})"
 
     def parts(self) -> Parts:
         """See `model.ngram.parts`."""

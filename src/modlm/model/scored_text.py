@@ -79,10 +79,8 @@ class ScoredText:
         if unknown:
             known = float(log_probs[~unknown_T].sum())
         unknown_sum = float(log_probs[unknown_T].sum()) if unknown else 0.0
-        words, size = len(ids) - sentences, size or NO_SIZE
-        return cls(
-            known, unknown_sum, sentences, words, unknown, impossible, 0.0, size.words, size.bytes, ids, log_probs
-        )  # fmt: skip
+        words, of = len(ids) - sentences, size or NO_SIZE
+        return cls(known, unknown_sum, sentences, words, unknown, impossible, 0.0, of.words, of.bytes, ids, log_probs)
 
     @classmethod
     def total(cls, parts: Iterable[ScoredText]) -> ScoredText:
