@@ -9,8 +9,10 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import DTypeLike
 
+from modlm.arrays import AnyFloats
 from modlm.counts import memory
 from modlm.counts.counts import Counts
+from modlm.model.ngram.compiled import Compiled
 from modlm.model.ngram_lm import NgramLM
 from modlm.text import Corpus, Vocabulary
 from oracle import Oracle
@@ -107,3 +109,8 @@ def windows_of(vocabulary: Vocabulary, contexts: Sequence[tuple[list[str], bool]
         ids = np.append([vocabulary.start] if start else [], vocabulary.encode(words)).astype(np.uint32)[-length:]
         row[length - len(ids) :] = ids
     return windows_BC
+
+
+def all_probs(compiled: Compiled) -> AnyFloats:
+    """The probabilities of all nodes of a compiled model."""
+    return compiled.probs_of(np.arange(len(compiled.words)))

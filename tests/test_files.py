@@ -83,7 +83,7 @@ def test_overwriting_replaces_the_whole_target(maker: Maker, tmp_path: Path) -> 
 def test_an_existing_target_is_kept_unless_overwriting_is_asked_for(maker: Maker, tmp_path: Path) -> None:
     target = tmp_path / "target"
     existing(maker, target)
-    with pytest.raises(OutputError, match=r"already exists.*--force"), maker(target, overwrite=False):
+    with pytest.raises(OutputError, match=r"already exists.*overwritten"), maker(target, overwrite=False):
         pytest.fail("the block must not run")
     assert content(target) == "old"
 

@@ -45,7 +45,7 @@ def output_error(target: Path, error: OSError) -> OutputError:
 
 
 def _exists(target: Path) -> OutputError:
-    return OutputError(f"{target} already exists. Choose another name, or overwrite it with --force.")
+    return OutputError(f"{target} already exists. Choose another name, or have it overwritten.")
 
 
 def _is_about(error: OSError, target: Path, temporary: Path) -> bool:

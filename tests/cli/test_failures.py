@@ -112,9 +112,9 @@ def test_settings_that_do_not_fit_are_refused(
 
 def test_counts_and_text_that_do_not_fit_are_refused(modlm: Modlm, files: Files, tmp_path: Path) -> None:
     refused(modlm("ngram", files.arpa, "-o", tmp_path / "m"), "without counts")
-    refused(modlm("ngram", files.counts, "-o", tmp_path / "m", "--max-words", 5), "--max-words")
-    refused(modlm("ngram", files.counts, "-o", tmp_path / "m", "--order", 5), "order 3")
-    refused(modlm("ngram", files.counts, "-o", tmp_path / "m", "--edge", "repeat"), "edge once")
+    refused(modlm("ngram", files.counts, "-o", tmp_path / "m", "--max-words", 5), "--max-words and --min-count")
+    refused(modlm("ngram", files.counts, "-o", tmp_path / "m", "--order", 5), "counts given is 3")
+    refused(modlm("ngram", files.counts, "-o", tmp_path / "m", "--edge", "repeat"), "counts given is once")
 
 
 # ---- places that cannot be written -----------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_orders_over_other_words_are_refused(modlm: Modlm, files: Files, tmp_pat
     assert modlm("ngram", files.valid, "-o", tmp_path / "small", "--order", 2, "--max-words", 5).code == 0
     call = ("interpolate", files.model, tmp_path / "small", "--over", "orders", "--tune", files.test)
     outcome = modlm(*call, "-o", tmp_path / "mix")
-    assert outcome.code == 1 and "--vocab" in outcome.err and not (tmp_path / "mix").exists()
+    assert outcome.code == 1 and "the same vocabulary" in outcome.err and not (tmp_path / "mix").exists()
 
 
 def test_the_same_model_twice_gets_two_names(ok: Modlm, files: Files, tmp_path: Path) -> None:

@@ -42,8 +42,7 @@ def test_a_document_is_one_text_for_score_too(
     lines = files.train.read_text(encoding="utf-8").splitlines()
     mixture_of(lines, order=2, context="document").save(tmp_path / "model")
     report = ok("eval", tmp_path / "model", files.test, "--json").json
-    whole = scoring.batches_of_lines
-    monkeypatch.setattr(scoring, "batches_of_lines", lambda text, **options: whole(text, size=3, **options))
+    monkeypatch.setattr(scoring, "BLOCK_BYTES", 100)
     sentences = ok("score", tmp_path / "model", files.test, "--json").json
     assert sum(sentence["log_prob"] for sentence in sentences) == pytest.approx(report["log_likelihood"], rel=1e-6)
 

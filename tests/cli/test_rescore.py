@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from tests.cli.conftest import Files, Modlm
 
-from modlm.evaluation.rescored_lists import prepare
-from modlm.evaluation.tuned_lists import rescore
+from modlm.evaluation.rescored_lists import prepare, rescore
 from modlm.formats.nbest import read_nbest
 from modlm.model.folder import load
 

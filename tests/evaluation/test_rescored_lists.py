@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from modlm.errors import ConfigError, InputError
-from modlm.evaluation.rescored_lists import Prepared, measured, prepare, refuse_shared, systems_that_differ, tuned
+from modlm.evaluation.rescored_lists import Prepared, measured, prepare, refuse_shared, rescore, systems_that_differ
 from modlm.evaluation.rescoring import LM, Weights
 from modlm.formats.nbest import read_nbest
 from small_texts import model_of
@@ -74,14 +74,12 @@ def test_references_without_words_have_no_rate(tmp_path: Path) -> None:
         measured(prepared, np.array([True]), Weights(), rng=np.random.default_rng(1), draws=10)
 
 
-def test_what_cannot_be_tuned_is_refused(prepared: Prepared, tmp_path: Path) -> None:
-    part, rng = np.ones(4, dtype=bool), np.random.default_rng(1)
+def test_what_cannot_be_tuned_is_refused_or_left(prepared: Prepared, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="words or characters"):
-        tuned(prepared, part, Weights(), ["lm_weight"], unit="phones", rng=rng)
+        rescore(prepared, unit="phones")
     (tmp_path / "bare").write_text("u-1 -1 a\nu-2 -2 b\n")
-    bare = prepare(MODEL, read_nbest(tmp_path / "bare"))
-    with pytest.raises(InputError, match="--tune"):
-        tuned(bare, np.array([True]), Weights(), ["lm_weight"], rng=rng)
+    found = rescore(prepare(MODEL, read_nbest(tmp_path / "bare")))
+    assert (found.weights, found.tuned, found.measured) == (Weights(), [], {})
 
 
 def test_parts_must_not_share_utterances(prepared: Prepared) -> None:

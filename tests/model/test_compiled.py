@@ -14,7 +14,7 @@ from modlm.errors import ConfigError
 from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import SMOOTHERS
 from oracle import END, START, UNKNOWN, Oracle
-from small_texts import EDGES, TEXT_LISTS, TEXTS, flat_ids, model_of, oracle_of
+from small_texts import EDGES, TEXT_LISTS, TEXTS, all_probs, flat_ids, model_of, oracle_of
 
 TEXT = TEXTS["random sentences"]
 SENTENCES = ["a b c", "", "z a b", "a a a a a a a a", "h g f e d c b a", "b", "a b c d z z c b a a b"]
@@ -217,9 +217,9 @@ def test_the_compiled_arrays_hold_the_oracles_probabilities_and_backoffs() -> No
             gram = tuple(vocabulary.decode(row))
             probability, backoff = entries.pop(gram)
             if gram != (START,):
-                assert model.compiled.probs[node] == pytest.approx(float(probability), rel=1e-12)
+                assert all_probs(model.compiled)[node] == pytest.approx(float(probability), rel=1e-12)
             if node < trie.contexts:
-                assert model.compiled.backoffs[node] == pytest.approx(float(backoff), rel=1e-12)
+                assert model.compiled.nodes["backoff"][node] == pytest.approx(float(backoff), rel=1e-12)
         assert entries == {}
     assert UNKNOWN in vocabulary
 

@@ -45,7 +45,7 @@ def test_what_cannot_be_mixed_says_why(model: NgramLM) -> None:
         interpolate({"a": model}, TUNE, extra=("zero",))
     with pytest.raises(InputError, match="no sentences"):
         interpolate({"a": model}, [])
-    with pytest.raises(VocabularyError, match="--vocab"):
+    with pytest.raises(VocabularyError, match="the same vocabulary"):
         interpolate({"a": model}, TUNE, over="orders", vocabulary=Vocabulary.from_words(["a"]))
     with pytest.raises(ModlmError, match="compiled form"):
         interpolate({"a": NgramLM(model.vocabulary, model.compiled)}, TUNE, over="orders")

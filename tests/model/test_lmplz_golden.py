@@ -21,6 +21,7 @@ from modlm.model.ngram.pruning import check_thresholds, prune_by_count
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
+from small_texts import all_probs
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SMALL = GOLDEN / "small.txt"
@@ -56,10 +57,10 @@ def differences(compiled: Compiled, vocabulary: Vocabulary, tables: ArpaTables) 
         descend(trie.words, trie.first, mapping[rows.ngrams], nodes)
         assert nodes.all(), f"lmplz has a {order}-gram that we have not"
         predicted = rows.ngrams[:, -1] != tables.vocabulary.start
-        ours = np.log10(compiled.probs[nodes[predicted]])
+        ours = np.log10(all_probs(compiled)[nodes[predicted]])
         found = [np.max(np.abs(ours - rows.log10_probs[predicted]), initial=0.0)]
         if order < trie.order:
-            found.append(np.max(np.abs(np.log10(compiled.backoffs[nodes]) - rows.log10_backoffs), initial=0.0))
+            found.append(np.max(np.abs(np.log10(compiled.nodes["backoff"][nodes]) - rows.log10_backoffs), initial=0.0))
         largest.append(float(max(found)))
     return largest
 

@@ -26,7 +26,7 @@ from modlm.model.ngram.pruning import (
 from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import SMOOTHERS, estimate
 from oracle import Oracle
-from small_texts import EDGES, counts_of, flat_ids, model_of
+from small_texts import EDGES, all_probs, counts_of, flat_ids, model_of
 
 RANDOM = random.Random(5)
 TEXT = [" ".join(RANDOM.choices("abcdef", [9, 6, 4, 2, 1, 1], k=RANDOM.randint(0, 8))) for _ in range(50)]
@@ -39,11 +39,12 @@ Entries = dict[Gram, tuple[float, float]]
 def entries_of(compiled: Compiled) -> Entries:
     """Probability and backoff of every n-gram."""
     entries: Entries = {}
+    probs = all_probs(compiled).tolist()
     for order in range(1, compiled.trie.order + 1):
         nodes = range(compiled.trie.levels[order], compiled.trie.levels[order + 1])
         for node, gram in zip(nodes, compiled.trie.ngrams(order).tolist(), strict=True):
-            backoff = float(compiled.backoffs[node]) if node < compiled.trie.contexts else 1.0
-            entries[tuple(gram)] = float(compiled.probs[node]), backoff
+            backoff = float(compiled.nodes["backoff"][node]) if node < compiled.trie.contexts else 1.0
+            entries[tuple(gram)] = probs[node], backoff
     return entries
 
 
@@ -148,7 +149,7 @@ def test_when_all_goes_the_unigrams_stay_and_answer() -> None:
 def test_a_model_in_single_precision_is_pruned_alike_and_stays_so() -> None:
     single, double = (model_of(TEXT, order=4, dtype=dtype).compiled for dtype in (np.float32, np.float64))
     pruned = prune_by_entropy(single, 3e-4)
-    assert (pruned.probs.dtype, pruned.backoffs.dtype) == (np.float32, np.float32)
+    assert (all_probs(pruned).dtype, pruned.nodes["backoff"].dtype) == (np.float32, np.float32)
     assert entries_of(pruned).keys() == entries_of(prune_by_entropy(double, 3e-4)).keys()
     assert_proper(pruned, 1e-5)
 
@@ -165,7 +166,7 @@ def test_a_context_that_nearly_every_word_follows_stays_proper() -> None:
     letters = [" ".join(RANDOM.choices("abcd", k=40)) for _ in range(3000)]
     for dtype, tolerance in ((np.float64, 1e-9), (np.float32, 1e-6)):
         model = model_of(letters, order=4, smoothing="absolute", discounts=[[0.01]], dtype=dtype)
-        assert model.compiled.probs[1] < 1e-7  # <unk>, often all that is left to back off to
+        assert all_probs(model.compiled)[1] < 1e-7  # <unk>, often all that is left to back off to
         for threshold in (1e-6, 1e-4, 1e-2):
             assert_proper(prune_by_entropy(model.compiled, threshold), tolerance)
 
@@ -232,7 +233,7 @@ def test_a_context_rarer_than_what_follows_it_stays() -> None:
 @pytest.mark.parametrize(
     ("thresholds", "message"),
     [
-        ((1, 1, 1), "--min-count"),
+        ((1, 1, 1), "min_count"),
         ((0, 2, 1), "must not fall.*0,2,1"),
         ((0, -1), "must not fall"),
         ((), "1 to 3 thresholds"),

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from modlm.errors import InputError, ModlmError
-from modlm.model import perplexity as earlier
 from modlm.model.ngram_lm import NgramLM
 from modlm.model.scored_text import ScoredText, names_of, score_sentences
 from modlm.text import Corpus, Vocabulary
@@ -152,8 +151,3 @@ def test_sentences_words_and_parts_add_up(model: NgramLM) -> None:
     first, rest = whole.parts([1, 2])
     assert (first.sentences, rest.sentences, first.unknown, rest.unknown) == (1, 2, 1, 0)
     assert ScoredText.total([first, rest]).log_likelihood == pytest.approx(whole.log_likelihood)
-
-
-def test_the_earlier_names_are_the_same_things() -> None:
-    assert earlier.Perplexity is ScoredText
-    assert earlier.perplexity(model_of(FEW, order=1), TEXT).predictions == 6

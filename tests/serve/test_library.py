@@ -17,8 +17,7 @@ from modlm.errors import ConfigError, InputError, ModelFolderError
 from modlm.model.language_model import LanguageModel
 from modlm.model.ngram.arpa import to_arpa
 from modlm.serve.answers import HealthAnswer, ModelsAnswer, RunAnswer, RunsAnswer
-from modlm.serve.library import Library, name_of, named_paths, open_library
-from modlm.serve.runs import Run
+from modlm.serve.library import Library, Run, name_of, named_paths, open_library
 from small_texts import model_of
 
 Ask = Callable[..., Any]

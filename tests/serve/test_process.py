@@ -138,7 +138,7 @@ def test_a_port_in_use_is_told(model: Path) -> None:
         port = taken.getsockname()[1]
         done = call(model, "--port", port)
     assert done.returncode == 1 and done.stdout == ""
-    assert done.stderr.startswith(f"modlm: Port {port} on 127.0.0.1 is in use.") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"modlm: 127.0.0.1, port {port}: it is in use.") and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

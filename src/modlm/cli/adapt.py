@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,20 +23,11 @@ def adapt(
     smoothing: Annotated[str, option("--smoothing NAME", "Of the n-gram columns.")] = "modified-kneser-ney",
     mixer: Annotated[str, option("--mixer learned|static", "Which λ is saved; both are reported.")] = "learned",
     tune_lines: Annotated[
-        int,
-        option(
-            "--tune-lines N",
-            "Learn λ from the last N lines of the text, held out of the counts, and let --valid say when to stop.",
-            min=0,
-        ),
+        int, option("--tune-lines N", "Learn λ from the last N lines, not counted; --valid says when to stop.", min=0)
     ] = 0,
-    context: Annotated[
-        str, option("--context document|sentence", "What the model sees: lines before, or one.")
-    ] = "document",
+    context: Annotated[str, option("--context document|sentence", "Whether it sees the lines before.")] = "document",
     window: Annotated[int, option("--window N", "Tokens that it sees at most.", min=2)] = 512,
-    hidden_state: Annotated[
-        bool, option("--hidden-state", "Let λ depend on the model's last hidden vector, too.")
-    ] = False,
+    hidden_state: Annotated[bool, option("--hidden-state", "Let λ see the model's last hidden vector, too.")] = False,
     hidden: Annotated[int, option("--hidden N", "Units of the net behind λ.", min=1)] = 64,
     epochs: Annotated[int, option("--epochs N", "Passes of its training at most.", min=1)] = 40,
     seed: Annotated[int, option("--seed N", "Of its training.")] = 1,
@@ -57,7 +46,7 @@ def adapt(
     modlm adapt --hf smollm2 --text train.txt --valid valid.txt --test test.txt -o adapted
     modlm eval adapted other.txt
     """  # fmt: skip
-    from modlm.cli.outcome import refuse_existing, resumable, wrote
+    from modlm.cli.outcome import as_typed, refuse_existing, resumable, wrote
     from modlm.errors import require
     from modlm.files import folder_bytes
 
@@ -76,8 +65,7 @@ def adapt(
         tune_lines=tune_lines, reading=Reading(context=context, window=window, hidden=hidden_state),
         training=MixerConfig.usual(hidden_state=hidden_state, hidden=hidden, epochs=epochs, seed=seed), device=device,
     )  # fmt: skip
-    if sys.argv[1:2] == ["adapt"]:
-        resumable(shlex.join(["modlm", *sys.argv[1:]]), when=cache_folder().parent / "lm")
+    resumable(as_typed("adapt"), when=cache_folder().parent / "lm")
     result = adapted(config)
     resumable("")
     title = f"{hf.name}, adapted to {', '.join(path.name for path in text)}"

@@ -18,27 +18,25 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from modlm.cli import (
-    adapt,
-    compare,
-    convert,
-    count,
-    demo,
-    evaluate,
-    families,
-    generate,
-    inspect_path,
-    interpolate,
-    next_words,
-    ngram,
-    reproduce,
-    rescore,
-    score,
-    serve,
-    train,
-    tune,
-)
+from modlm.cli.adapt import adapt
+from modlm.cli.compare import compare
+from modlm.cli.convert import convert
+from modlm.cli.count import count
+from modlm.cli.demo import demo
+from modlm.cli.evaluate import evaluate
+from modlm.cli.families import families
+from modlm.cli.generate import generate
+from modlm.cli.inspect_path import inspect
+from modlm.cli.interpolate import interpolate
+from modlm.cli.next_words import next_words
+from modlm.cli.ngram import ngram
 from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, interrupted_message
+from modlm.cli.reproduce import reproduce
+from modlm.cli.rescore import rescore
+from modlm.cli.score import score
+from modlm.cli.serve import serve
+from modlm.cli.train import train
+from modlm.cli.tune import tune
 from modlm.errors import LostProcessError
 
 app = typer.Typer(
@@ -51,25 +49,11 @@ app = typer.Typer(
 )
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": demo.demo,
-    "count": count.count,
-    "ngram": ngram.ngram,
-    "train": train.train,
-    "tune": tune.tune,
-    "eval": evaluate.evaluate,
-    "score": score.score,
-    "compare": compare.compare,
-    "next": next_words.next_words,
-    "generate": generate.generate,
-    "interpolate": interpolate.interpolate,
-    "convert": convert.convert,
-    "inspect": inspect_path.inspect,
-    "rescore": rescore.rescore,
-    "serve": serve.serve,
-    "adapt": adapt.adapt,
-    "reproduce": reproduce.reproduce,
-    "families": families.families,
-}
+    "demo": demo, "count": count, "ngram": ngram, "train": train, "tune": tune, "eval": evaluate, "score": score,
+    "compare": compare, "next": next_words, "generate": generate, "interpolate": interpolate, "convert": convert,
+    "inspect": inspect, "rescore": rescore, "serve": serve, "adapt": adapt, "reproduce": reproduce,
+    "families": families,
+}  # fmt: skip
 
 
 class CommandInterruptedError(Exception):

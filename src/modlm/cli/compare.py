@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modlm.cli.options import Json, Threads, option
+from modlm.cli.options import Json, Threads, argument, option
 from modlm.cli.printing import number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="MODEL MODEL... TEXT", help="Two or more models, then a text (- for stdin).")
-    ],
+    paths: Annotated[list[Path], argument("MODEL MODEL... TEXT", "Two or more models, then a text (- for stdin).")],
     words: Annotated[int, option("--words", "How many words that gained or lost most.", min=0)] = 5,
     draws: Annotated[int, option("--draws", "Bootstrap draws for the interval; 0 for none.", min=0)] = 1000,
     seed: Annotated[int, option("--seed", "Of the bootstrap.")] = 1,
@@ -53,24 +51,13 @@ def _print_comparison(comparison: Comparison, names: list[str], words: int) -> N
     rows = [[names[0], number(comparison.scores[0].perplexity), number(comparison.scores[0].bits, 3), "1", "", "", ""]]
     for name, scores, own in zip(names[1:], comparison.scores[1:], comparison.differences, strict=True):
         interval = f"{own.low:.4f} – {own.high:.4f}" if own.low == own.low else "–"
-        rows.append(
-            [
-                name,
-                number(scores.perplexity),
-                number(scores.bits, 3),
-                number(own.ratio, 4),
-                interval,
-                f"{own.better:,} : {own.worse:,}",
-                f"{own.p_value:.2g}",
-            ]
-        )
+        numbers = [number(scores.perplexity), number(scores.bits, 3), number(own.ratio, 4)]
+        rows.append([name, *numbers, interval, f"{own.better:,} : {own.worse:,}", f"{own.p_value:.2g}"])
     print_table(["model", "perplexity", "bits", "ratio", "95% interval", "sentences won : lost", "sign test p"], rows)
     for place, name in enumerate(names[1:], start=1):
         gained, lost = comparison.changes(place, most=words)
         for title, changes in (("gained", gained), ("lost", lost)):
             if changes:
                 print(f"\nWords that {title} most under {name}, in bits over the whole text")
-                print_table(
-                    ["word", "occurrences", "bits"],
-                    [[c.word, f"{c.occurrences:,}", f"{c.bits:+,.1f}"] for c in changes],
-                )
+                cells = [[change.word, f"{change.occurrences:,}", f"{change.bits:+,.1f}"] for change in changes]
+                print_table(["word", "occurrences", "bits"], cells)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from modlm.cli.options import Force, Json, Threads, option
+from modlm.cli.options import Force, Json, Threads, argument, option
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import print_json
 from modlm.errors import ConfigError
@@ -18,10 +16,8 @@ SOURCES = {"arpa": MODELS, "model": MODELS, "counts": COUNTED, "count-file": COU
 
 
 def convert(
-    source: Annotated[
-        Path, typer.Argument(metavar="IN", help="A model folder, ARPA file, counts folder or count file.")
-    ],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="A file or folder to write; .gz packs a file.")],
+    source: Annotated[Path, argument("IN", "A model folder, ARPA file, counts folder or count file.")],
+    target: Annotated[Path, argument("OUT", "A file or folder to write; .gz packs a file.")],
     to: Annotated[
         str | None,
         option(

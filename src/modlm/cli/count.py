@@ -6,21 +6,8 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from modlm.cli.options import (
-    EncodingErrors,
-    Force,
-    Json,
-    MaxWords,
-    MinCount,
-    Threads,
-    TokenizerOption,
-    VocabOption,
-    chosen_vocabulary,
-    option,
-    several,
-)
+from modlm.cli import options
+from modlm.cli.options import argument, option, several, text_options
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import print_json, print_table, size
 from modlm.errors import ConfigError
@@ -32,68 +19,42 @@ LARGEST = 4  # counts that discounts are estimated from
 def count(
     texts: Annotated[
         list[str],
-        typer.Argument(
-            metavar="TEXT",
-            help="Texts, one sentence a line (gz, bz2, xz, zst; - for standard input), counted together. With --engine "
+        argument(
+            "TEXT",
+            "Texts, one sentence a line (gz, bz2, xz, zst; - for standard input), counted together. With --engine "
             "spark any path that Spark reads: files, folders, patterns, hdfs://, s3a:// and others; not xz.",
         ),
     ],
     output: Annotated[Path, option("-o --output DIR", "The counts folder to write.")],
-    order: Annotated[
-        int | None, option("--order N", "Words in the longest n-gram.  [default: 5]", min=1, max=16)
-    ] = None,
-    edge: Annotated[
-        str, option("--edge once|repeat", "One <s> a sentence (as KenLM), or order - 1 (as the paper).")
-    ] = "once",
-    vocab: VocabOption = None,
-    tokenizer: TokenizerOption = None,
-    max_words: MaxWords = None,
-    min_count: MinCount = 1,
-    positions: Annotated[
-        str, option("--positions LIST", "Skip n-grams (in memory only): the context words, farthest first.")
-    ] = "",
-    continuation: Annotated[
-        Path | None, option("--continuation DIR", "Write the counts that Kneser-Ney smooths too.")
-    ] = None,
-    held_out: Annotated[
-        Path | None, option("--held-out DIR", "Write counts without each fold of the text too: DIR/0, DIR/1, ...")
-    ] = None,
+    order: options.Order = None,
+    edge: options.Edge = None,
+    vocab: options.VocabOption = None,
+    tokenizer: options.TokenizerOption = None,
+    max_words: options.MaxWords = None,
+    min_count: options.MinCount = 1,
+    positions: options.Positions = "",
+    continuation: Annotated[Path | None, option("--continuation DIR", "Write what Kneser-Ney smooths, too.")] = None,
+    held_out: Annotated[Path | None, option("--held-out DIR", "Write counts without each fold too: DIR/0, ...")] = None,
     folds: Annotated[int, option("--folds N", "Neighbouring parts to cut the text into, for --held-out.", min=2)] = 10,
-    counts_of_counts: Annotated[
-        bool, option("--counts-of-counts", "Tell how many n-grams of each order occur 1, 2, 3, 4 times.")
-    ] = False,
-    engine: Annotated[
-        str | None,
-        option(
-            "--engine memory|disk|spark",
-            "Where to count; the files are the same.  [default: memory, disk with --memory, spark with --master]",
-        ),
-    ] = None,
+    counts_of_counts: Annotated[bool, option("--counts-of-counts", "How many n-grams occur 1 to 4 times.")] = False,
+    engine: options.Engine = None,
     master: Annotated[
         str | None,
         option(
             "--master URL",
-            "The Spark master: spark://HOST:PORT, yarn, local[4], ...  [default: MODLM_MASTER, or what Spark's "
-            "own settings say, or local[*]]",
+            "For the engine spark, its master: spark://HOST:PORT, yarn, local[4], ...  [default: MODLM_MASTER, or what "
+            "Spark's own settings say, or local[*]]",
         ),
     ] = None,
-    conf: Annotated[
-        list[str] | None, option("--conf KEY=VALUE", "A setting of Spark, such as spark.executor.cores=4.")
-    ] = None,
-    memory: Annotated[
-        str | None, option("--memory SIZE", "About this much memory, such as 2GB; with Spark, for each process.")
-    ] = None,
+    conf: Annotated[list[str] | None, option("--conf KEY=VALUE", "Of Spark, such as spark.executor.cores=4.")] = None,
+    memory: options.Memory = None,
     temporary: Annotated[
-        str | None,
-        option(
-            "--temporary DIR",
-            "Where files go that are needed for a while; on a cluster, a place that all its machines see.",
-        ),
+        str | None, option("--temporary DIR", "For files needed for a while; a place that all machines see.")
     ] = None,
-    encoding_errors: EncodingErrors = "strict",
-    threads: Threads = None,
-    force: Force = False,
-    json: Json = False,
+    encoding_errors: options.EncodingErrors = "strict",
+    threads: options.Threads = None,
+    force: options.Force = False,
+    json: options.Json = False,
 ) -> None:
     """Count the n-grams of texts: in memory, on disk, or on a Spark cluster. The files are the same to the byte.
 
@@ -106,7 +67,6 @@ def count(
     """  # fmt: skip
     from modlm.counts import CountOptions, tally_text
     from modlm.counts.spark import spark_tally
-    from modlm.text.options import TextOptions
 
     places = several(positions, int, option="--positions", example="4,3,2")
     refuse_existing(output, continuation, held_out, force=force)
@@ -119,26 +79,19 @@ def count(
         if "=" not in setting or not setting.startswith("spark."):
             raise ConfigError(f"--conf takes a setting of Spark, spark.NAME=VALUE, not {setting!r}.")
     counting = CountOptions.asked(
-        order=None if places else order, edge=edge, positions=places or None, engine=engine, memory=memory,
+        order=None if places else order, edge=edge or "once", positions=places or None, engine=engine, memory=memory,
         temporary=temporary, master=master, conf=dict(setting.split("=", 1) for setting in conf or []),
     )  # fmt: skip
     begun = time.perf_counter()
-    reading = TextOptions(
-        vocabulary=chosen_vocabulary(vocab, tokenizer, limited=max_words is not None or min_count > 1),
-        max_words=max_words, min_count=min_count, encoding_errors=encoding_errors,
-    )  # fmt: skip
+    reading = text_options(vocab, tokenizer, max_words, min_count=min_count, encoding_errors=encoding_errors)
     remote = engine == "spark" and tokenizer is None
     tally = spark_tally(texts, counting, reading) if remote else tally_text(list(map(Path, texts)), counting, reading)
     with tally as found:
         counts = found.counts
         report: dict[str, Any] = {
-            "order": counts.order,
-            "engine": engine,
-            "words": len(counts.vocabulary),
-            "units": counts.vocabulary.units,
-            "sentences": counts.sentences,
-            "ngrams": list(counts.trie.sizes),
-        }
+            "order": counts.order, "engine": engine, "words": len(counts.vocabulary), "units": counts.vocabulary.units,
+            "sentences": counts.sentences, "ngrams": list(counts.trie.sizes),
+        }  # fmt: skip
         counts.save(output, overwrite=force)
         wrote(output)
         report |= {"output": str(output), "bytes": folder_bytes(output)}

@@ -13,9 +13,7 @@ def demo(
     output: Annotated[Path, option("-o --output DIR", "The folder to write.")] = Path("demo"),
     threads: Threads = None,
     force: Annotated[bool, option("--force", "Overwrite DIR even if it is no earlier demo.")] = False,
-    texts: Annotated[
-        Path | None, option("--texts DIR", "Only write the texts into this folder, to try more on.")
-    ] = None,
+    texts: Annotated[Path | None, option("--texts DIR", "Only write the texts into this folder.")] = None,
 ) -> None:
     """A tour of a few minutes on text that Python carries.
 

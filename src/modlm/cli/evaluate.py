@@ -11,24 +11,22 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Threads, option
+from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Threads, argument, option
 from modlm.cli.printing import number, print_json, print_table
 from modlm.files import scratch_folder
 
 STANDARD_INPUT = Path("-")
+COLUMNS = {  # what is shown: by which name it stands in a report, and with how many digits
+    "perplexity": ("perplexity", 2), "known words only": ("perplexity_without_unknown", 2),
+    "per word": ("perplexity_per_word", 2), "bits": ("bits", 3), "bits/byte": ("bits_per_byte", 4),
+    "predictions": ("predictions", 0), "unknown": ("unknown", 0), "words/s": ("words_per_second", 0),
+}  # fmt: skip
 
 
 def evaluate(
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="MODEL... TEXT", help="One or more models, then a text (- for stdin).")
-    ],
-    by_frequency: Annotated[
-        bool, option("--by-frequency", "Also by how often a word was seen in training: up to 10, 100, 1000, more.")
-    ] = False,
-    train: Annotated[
-        list[Path] | None,
-        option("--train TEXT", "With --by-frequency: count words here, not in the model's own counts."),
-    ] = None,
+    paths: Annotated[list[Path], argument("MODEL... TEXT", "One or more models, then a text (- for stdin).")],
+    by_frequency: Annotated[bool, option("--by-frequency", "Also by how often a word was seen in training.")] = False,
+    train: Annotated[list[Path] | None, option("--train TEXT", "With --by-frequency: where to count words.")] = None,
     tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,
@@ -82,34 +80,13 @@ def readable_twice(text: Path) -> Iterator[Path]:
 
 
 def _print_reports(reports: list[dict[str, Any]]) -> None:
-    columns = [
-        "model", "perplexity", "known words only", "per word", "bits", "bits/byte", "predictions", "unknown", "words/s",
-    ]  # fmt: skip
-    rows = [
-        [
-            report["model"],
-            number(report["perplexity"]),
-            number(report["perplexity_without_unknown"]),
-            number(report["perplexity_per_word"]),
-            number(report["bits"], 3),
-            number(report["bits_per_byte"], 4),
-            f"{report['predictions']:,}",
-            f"{report['unknown']:,}",
-            f"{report['words_per_second']:,.0f}",
-        ]
-        for report in reports
-    ]
-    print_table(columns, rows)
+    rows = [[report["model"], *(number(report[key], digits) for key, digits in COLUMNS.values())] for report in reports]
+    print_table(["model", *COLUMNS], rows)
     for report in reports:
-        if report["impossible"]:
-            print(
-                f"{report['model']}: {report['impossible']:,} predictions have probability 0, so perplexity is infinite"
-            )
+        if impossible := report["impossible"]:
+            print(f"{report['model']}: {impossible:,} predictions have probability 0, so perplexity is infinite")
     for report in reports:
-        if "by_frequency" in report:
+        if bands := report.get("by_frequency"):
             print(f"\n{report['model']}, by how often the word was seen in training")
-            parts = [
-                [part["seen"], number(part["perplexity"]), f"{part['predictions']:,}"]
-                for part in report["by_frequency"]
-            ]
-            print_table(["seen", "perplexity", "predictions"], parts)
+            rows = [[band["seen"], number(band["perplexity"]), f"{band['predictions']:,}"] for band in bands]
+            print_table(["seen", "perplexity", "predictions"], rows)

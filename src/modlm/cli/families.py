@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from modlm.cli.options import Json
+from modlm.cli.options import Json, argument
 from modlm.cli.printing import print_json, print_table
 
 if TYPE_CHECKING:
@@ -14,10 +12,7 @@ if TYPE_CHECKING:
 
 
 def families(
-    family: Annotated[
-        str,
-        typer.Argument(metavar="FAMILY", help="blocks, mixers, bodies, smoothers, engines or models; all if left out."),
-    ] = "",
+    family: Annotated[str, argument("FAMILY", "blocks, mixers, bodies, smoothers, engines or models.")] = "",
     json: Json = False,
 ) -> None:
     """List what can be named in settings: columns, mixers, bodies of nets, smoothing families, engines.

@@ -6,9 +6,7 @@ import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from modlm.cli.options import Json, Threads, option
+from modlm.cli.options import Json, Threads, argument, option
 from modlm.cli.printing import print_json, print_orders, print_table, size
 from modlm.errors import InputError
 from modlm.files import folder_bytes
@@ -21,12 +19,8 @@ About = dict[str, Any]
 
 
 def inspect(
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="A model, counts or corpus folder, ARPA file, count file or text.")
-    ],
-    verify: Annotated[
-        bool, option("--verify", "Check every byte against the manifest, and what can be checked beyond.")
-    ] = False,
+    path: Annotated[Path, argument("PATH", "A model, counts or corpus folder, ARPA file, count file or text.")],
+    verify: Annotated[bool, option("--verify", "Check every byte, and what can be checked beyond.")] = False,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -112,14 +106,9 @@ def describe_kenlm(path: Path, verify: Verify) -> About:
 
 
 DESCRIBERS = {
-    "model": describe_model,
-    "counts": describe_counts,
-    "count file": describe_counts,
-    "corpus": describe_text,
-    "text": describe_text,
-    "arpa": describe_arpa,
-    "kenlm": describe_kenlm,
-}
+    "model": describe_model, "counts": describe_counts, "count file": describe_counts, "corpus": describe_text,
+    "text": describe_text, "arpa": describe_arpa, "kenlm": describe_kenlm,
+}  # fmt: skip
 
 
 def _vocabulary(vocabulary: Vocabulary) -> About:
@@ -153,10 +142,8 @@ def _print_about(about: About) -> None:
 def _shown(value: Any) -> str:
     """A value for people: thousands apart, lists with commas, settings as `name value`."""
     if isinstance(value, dict):
-        joined = {
-            name: "+".join(map(str, own)) if isinstance(own, tuple | list) else own for name, own in value.items()
-        }
-        return ", ".join(f"{name} {own}" for name, own in joined.items())
+        listed = {name: own if isinstance(own, tuple | list) else (own,) for name, own in value.items()}
+        return ", ".join(f"{name} {'+'.join(map(str, own))}" for name, own in listed.items())
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from modlm.cli.options import Force, Json, Threads, chosen_vocabulary, option, several
+from modlm.cli.options import Force, Json, Threads, argument, option, several
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import bar, describe_perplexity, number, print_json, print_table, size
 from modlm.files import folder_bytes
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def interpolate(
-    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model folders or ARPA files.")],
+    models: Annotated[list[Path], argument("MODEL...", "Model folders or ARPA files.")],
     tune: Annotated[Path, option("--tune TEXT", "Held-out text that the weights are tuned to.")],
     output: Annotated[Path, option("-o --output DIR", "The model folder to write.")],
     over: Annotated[
@@ -31,9 +29,7 @@ def interpolate(
         str | None,
         option("--extra LIST", "Constant columns: uniform, unknown, or none.  [default: uniform over orders]"),
     ] = None,
-    vocab: Annotated[
-        Path | None, option("--vocab FILE", "The words to predict.  [default: those of the first model]")
-    ] = None,
+    vocab: Annotated[Path | None, option("--vocab FILE", "Words to predict.  [default: the first model's]")] = None,
     test: Annotated[Path | None, option("--test TEXT", "Report the perplexity of this text.")] = None,
     threads: Threads = None,
     force: Force = False,
@@ -51,6 +47,7 @@ def interpolate(
     from modlm.model.folder import card_of, load, save
     from modlm.model.interpolation import block_name
     from modlm.model.interpolation import interpolate as tuned
+    from modlm.text.vocabulary import Vocabulary
 
     refuse_existing(output, force=force)
     over = over or ("models" if len(models) > 1 else "orders")
@@ -59,18 +56,11 @@ def interpolate(
     loaded: dict[str, Any] = {}
     for path in models:
         loaded[block_name(path.resolve().name.removesuffix(".gz").removesuffix(".arpa"), loaded)] = load(path)
-    result = tuned(loaded, tune, over=over, extra=names, vocabulary=chosen_vocabulary(vocab, None, limited=False))
-    report: dict[str, Any] = {
-        "over": over,
-        "weights": result.weights,
-        "alone": result.alone,
-        "tune": {
-            "text": str(tune),
-            "perplexity": result.history[-1],
-            "equal_weights": result.history[0],
-            "steps": len(result.history),
-        },
-    }
+    words = Vocabulary.from_file(vocab) if vocab else None
+    result = tuned(loaded, tune, over=over, extra=names, vocabulary=words)
+    history = {"perplexity": result.history[-1], "equal_weights": result.history[0], "steps": len(result.history)}
+    report: dict[str, Any] = {"over": over, "weights": result.weights, "alone": result.alone}
+    report["tune"] = {"text": str(tune), **history}
     if test is not None:
         report["test"] = {"text": str(test), **result.mixture.perplexity(test).as_dict()}
     title = f"Static mixture over {over} of {', '.join(path.name for path in models)}"

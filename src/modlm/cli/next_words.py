@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, option
+from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, argument, option
 from modlm.cli.printing import print_json, print_predictions
 
 
 def next_words(
     model: ModelArgument,
-    context: Annotated[
-        str, typer.Argument(metavar="CONTEXT", help="The words before, in quotes; none for the start of a sentence.")
-    ] = "",
+    context: Annotated[str, argument("CONTEXT", "The words before, in quotes; none for the start of a sentence.")] = "",
     k: Annotated[int, option("-k", "How many words.", min=1)] = 10,
     middle: Annotated[bool, option("--middle", "The context does not begin a sentence.")] = False,
     tokenizer: ForeignTokenizer = None,

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from modlm.cli.options import (
-    EncodingErrors,
-    Force,
-    Json,
-    MaxWords,
-    MinCount,
-    Threads,
-    TokenizerOption,
-    VocabOption,
-    chosen_vocabulary,
-    option,
-    several,
-)
-from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli import options
+from modlm.cli.options import argument, option, several, text_options
+from modlm.cli.outcome import as_typed, refuse_existing, wrote
 from modlm.cli.printing import describe_perplexity, notes_in_summary, print_json, print_orders, size
 from modlm.errors import ConfigError, choose
 from modlm.families import SMOOTHERS
@@ -39,17 +24,14 @@ if TYPE_CHECKING:
 def ngram(
     inputs: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="TEXT",
-            help="Texts (one sentence a line; gz, bz2, xz, zst; - for standard input), count files, counts folders, or "
+        argument(
+            "TEXT",
+            "Texts (one sentence a line; gz, bz2, xz, zst; - for standard input), count files, counts folders, or "
             "model folders that kept their counts. Several are added up.",
         ),
     ],
     output: Annotated[Path, option("-o --output DIR", "The model folder to write.")],
-    order: Annotated[
-        int | None,
-        option("--order N", "Words in the longest n-gram.  [default: 5, or that of the counts]", min=1, max=16),
-    ] = None,
+    order: options.Order = None,
     smoothing: Annotated[
         str,
         option(
@@ -62,25 +44,12 @@ def ngram(
         Path | None,
         option("--held-out TEXT", "What a smoothing with parameters learns them from.  [default: the counts]"),
     ] = None,
-    edge: Annotated[
-        str | None,
-        option(
-            "--edge once|repeat",
-            "One <s> a sentence (as KenLM), or order - 1 (as the paper).  [default: once, or that of the counts]",
-        ),
-    ] = None,
-    vocab: VocabOption = None,
-    tokenizer: TokenizerOption = None,
-    max_words: MaxWords = None,
-    min_count: MinCount = 1,
-    positions: Annotated[
-        str,
-        option(
-            "--positions LIST",
-            "Skip n-grams: the context words to look at, farthest first; 1 is the previous "
-            "word. 4,3,2 leaves it out. Saved as a mixture; --order does not count.",
-        ),
-    ] = "",
+    edge: options.Edge = None,
+    vocab: options.VocabOption = None,
+    tokenizer: options.TokenizerOption = None,
+    max_words: options.MaxWords = None,
+    min_count: options.MinCount = 1,
+    positions: options.Positions = "",
     discounts: Annotated[
         str,
         option(
@@ -88,9 +57,7 @@ def ngram(
             "What counts of 1, 2, ... lose instead of estimates, e.g. 0.5,1,1.5; for each order apart with / between.",
         ),
     ] = "",
-    extra: Annotated[
-        str, option("--extra LIST", "What unigrams fall back to: uniform or uniform,unknown.")
-    ] = "uniform",
+    extra: Annotated[str, option("--extra LIST", "What unigrams fall back to: uniform[,unknown].")] = "uniform",
     prune: Annotated[str, option("--prune LIST", "Drop n-grams with counts up to this, for each order: 0,0,1.")] = "",
     prune_entropy: Annotated[
         float, option("--prune-entropy X", "Drop n-grams that change perplexity by less, e.g. 1e-8.", min=0.0)
@@ -98,18 +65,16 @@ def ngram(
     valid: Annotated[Path | None, option("--valid TEXT", "Report the perplexity of this text.")] = None,
     arpa: Annotated[Path | None, option("--arpa FILE", "Write an ARPA file too (.gz packs it).")] = None,
     counts: Annotated[Path | None, option("--counts DIR", "Write the raw counts too, to add text to later.")] = None,
-    engine: Annotated[
-        str | None, option("--engine memory|disk|spark", "Where to count.  [default: memory, or disk with --memory]")
-    ] = None,
-    memory: Annotated[
-        str | None, option("--memory SIZE", "Count on disk, in about this much memory, such as 2GB.")
-    ] = None,
-    encoding_errors: EncodingErrors = "strict",
-    threads: Threads = None,
-    force: Force = False,
-    json: Json = False,
+    engine: options.Engine = None,
+    memory: options.Memory = None,
+    encoding_errors: options.EncodingErrors = "strict",
+    threads: options.Threads = None,
+    force: options.Force = False,
+    json: options.Json = False,
 ) -> None:
     """Train an n-gram model on text or counts.
+
+    Skip n-grams (--positions) are saved as a mixture.
 
     \b
     modlm ngram train.txt -o model
@@ -123,7 +88,6 @@ def ngram(
     from modlm.model.folder import card_of, save, save_arpa
     from modlm.model.ngram_lm import NgramLM
     from modlm.model.ngram_training import check_estimation, counts_of, mixture_from_counts
-    from modlm.text.options import TextOptions
 
     places = several(positions, int, option="--positions", example="4,3,2")
     losses = tuple(
@@ -139,10 +103,7 @@ def ngram(
     if places and (thresholds or prune_entropy):
         raise ConfigError("Skip n-grams (--positions) are saved as a mixture, which cannot be pruned.")
     begun = time.perf_counter()
-    reading = TextOptions(
-        vocabulary=chosen_vocabulary(vocab, tokenizer, limited=max_words is not None or min_count > 1),
-        max_words=max_words, min_count=min_count, encoding_errors=encoding_errors,
-    )  # fmt: skip
+    reading = text_options(vocab, tokenizer, max_words, min_count=min_count, encoding_errors=encoding_errors)
     found = counts_of(inputs, reading, order=order, edge=edge, positions=places, engine=engine, memory=memory)
     if counts is not None:
         found.save(counts, overwrite=force)
@@ -163,9 +124,8 @@ def ngram(
     if valid is not None:
         perplexity = model.perplexity(valid, encoding_errors=encoding_errors)
         report["valid"] = {"text": str(valid), **perplexity.as_dict()}
-    command = shlex.join(["modlm", *sys.argv[1:]]) if sys.argv[1:2] == ["ngram"] else ""
     title, facts = card_lines(model.vocabulary, inputs, report)
-    save(model, output, card=card_of(title, facts, command=command), overwrite=force)
+    save(model, output, card=card_of(title, facts, command=as_typed("ngram")), overwrite=force)
     wrote(output)
     report["output"], report["bytes"] = str(output), folder_bytes(output)
     if arpa is not None:

@@ -12,7 +12,7 @@ import typer
 from modlm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from modlm.text.vocabulary import Vocabulary
+    from modlm.text.options import TextOptions
 
 T = TypeVar("T")
 
@@ -24,6 +24,11 @@ def option(names: str, meaning: str, **rules: Any) -> Any:
     return typer.Option(*flags, metavar=" ".join(words[len(flags) :]) or None, help=meaning, **rules)
 
 
+def argument(name: str, meaning: str) -> Any:
+    """An argument as help pages show it."""
+    return typer.Argument(metavar=name, help=meaning)
+
+
 def _set_threads(count: int | None) -> int | None:
     if count is not None:
         os.environ["MODLM_THREADS"] = str(count)  # what `modlm.arrays.threads` reads
@@ -31,15 +36,11 @@ def _set_threads(count: int | None) -> int | None:
     return count
 
 
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, a run folder, or an ARPA file.")]
+ModelArgument = Annotated[Path, argument("MODEL", "A model folder, a run folder, or an ARPA file.")]
 Json = Annotated[bool, option("--json", "Print JSON on standard output and nothing else there.")]
 Force = Annotated[bool, option("--force", "Overwrite what is there already.")]
-Threads = Annotated[
-    int | None, option("--threads N", "How many threads to use.  [default: all cores]", min=1, callback=_set_threads)
-]
-TrainingText = Annotated[
-    list[Path] | None, option("--text TEXT", "Text to train on. Repeatable: each is a source of its own.")
-]
+Threads = Annotated[int | None, option("--threads N", "How many.  [default: all cores]", min=1, callback=_set_threads)]
+TrainingText = Annotated[list[Path] | None, option("--text TEXT", "Text to train on. Repeatable: each is a source.")]
 VocabOption = Annotated[Path | None, option("--vocab FILE", "Words to know, one a line; all others are unknown.")]
 MaxWords = Annotated[int | None, option("--max-words N", "Know only the N most frequent words.", min=1)]
 MinCount = Annotated[int, option("--min-count N", "Know only words that occur at least N times.", min=1)]
@@ -48,15 +49,37 @@ TokenizerOption = Annotated[
     option("--tokenizer PATH", "A tokenizer.json or a folder with one: its tokens take the place of words."),
 ]
 ForeignTokenizer = Annotated[
-    Path | None,
+    Path | None, option("--tokenizer PATH", "For an ARPA file over tokens: the tokenizer.json, or a folder with one.")
+]
+EncodingErrors = Annotated[str, option("--encoding-errors strict|replace", "What is not UTF-8: an error, or U+FFFD.")]
+
+
+Order = Annotated[
+    int | None,
+    option("--order N", "Words in the longest n-gram.  [default: 5, or that of counts given]", min=1, max=16),
+]
+Edge = Annotated[
+    str | None,
     option(
-        "--tokenizer PATH",
-        "For an ARPA file over tokens: the tokenizer.json, or a folder with one. Models of ours have their own.",
+        "--edge once|repeat",
+        "One <s> a sentence (as KenLM), or order - 1 (as the paper).  [default: once, or that of counts given]",
     ),
 ]
-EncodingErrors = Annotated[
-    str, option("--encoding-errors strict|replace", "Bytes that are not UTF-8: an error, or U+FFFD.")
+Positions = Annotated[
+    str,
+    option(
+        "--positions LIST",
+        "Skip n-grams, in memory only: the context words to look at, farthest first; 1 is the previous word. 4,3,2 "
+        "leaves it out. --order does not count.",
+    ),
 ]
+Engine = Annotated[
+    str | None,
+    option(
+        "--engine memory|disk|spark", "Where to count; the files are the same.  [default: memory, disk with --memory]"
+    ),
+]
+Memory = Annotated[str | None, option("--memory SIZE", "About how much to use, such as 2GB; in each process of Spark.")]
 
 
 def several(text: str, kind: Callable[[str], T], *, option: str, example: str) -> tuple[T, ...]:
@@ -64,22 +87,22 @@ def several(text: str, kind: Callable[[str], T], *, option: str, example: str) -
     try:
         return tuple(kind(item.strip()) for item in text.split(",")) if text else ()
     except ValueError:
-        raise typer.BadParameter(
-            f"{option} takes numbers with commas between, such as {example}, not {text!r}."
-        ) from None
+        message = f"{option} takes numbers with commas between, such as {example}, not {text!r}."
+        raise typer.BadParameter(message) from None
 
 
-def chosen_vocabulary(vocab: Path | None, tokenizer: Path | None, *, limited: bool) -> Vocabulary | None:
-    """The words of --vocab or the tokens of --tokenizer, which leave --max-words and --min-count nothing to choose."""
+def text_options(vocab: Path | None, tokenizer: Path | None, max_words: int | None, **others: Any) -> TextOptions:
+    """How to read texts: with the words of --vocab or the tokens of --tokenizer, if one of them is given."""
+    from modlm.text.options import TextOptions
     from modlm.text.tokens import TokenVocabulary
     from modlm.text.vocabulary import Vocabulary
 
-    if (vocab or tokenizer) and limited:
+    if (vocab or tokenizer) and (max_words is not None or others["min_count"] > 1):
         raise ConfigError(
             "--vocab and --tokenizer say what to know. Leave out --max-words and --min-count, which choose words."
         )
-    if tokenizer is not None:
-        if vocab:
-            raise ConfigError("--tokenizer brings its own tokens. Leave out --vocab.")
-        return TokenVocabulary.from_tokenizer(tokenizer)
-    return Vocabulary.from_file(vocab) if vocab else None
+    if vocab and tokenizer:
+        raise ConfigError("--tokenizer brings its own tokens. Leave out --vocab.")
+    tokens = TokenVocabulary.from_tokenizer(tokenizer) if tokenizer else None
+    words = Vocabulary.from_file(vocab) if vocab else tokens
+    return TextOptions(vocabulary=words, max_words=max_words, **others)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import sys
 from pathlib import Path
 
 from modlm.errors import LostProcessError, ModlmError, OutputError
 
+SETTINGS = re.compile(r"(?<![\w.])(?:max_words|min_count|top_k|top_p)(?![\w.])")
+"""Names that the library has for what are options here."""
 FAILED = 1
 INTERRUPTED = 130
 
@@ -26,6 +31,11 @@ def refuse_existing(*targets: Path | None, force: bool) -> None:
     for path in targets:
         if path is not None and not force and (path.is_dir() or path.is_file()):
             raise OutputError(f"{path} already exists. Choose another name, or overwrite it with --force.")
+
+
+def as_typed(command: str) -> str:
+    """How a command was called; nothing if that was from Python."""
+    return shlex.join(["modlm", *sys.argv[1:]]) if sys.argv[1:2] == [command] else ""
 
 
 def wrote(path: Path) -> None:
@@ -59,7 +69,7 @@ def explain(error: BaseException) -> str:
     if isinstance(error, LostProcessError) and error.told:
         return ""
     if isinstance(error, ModlmError):
-        return str(error)
+        return SETTINGS.sub(lambda found: f"--{found[0].replace('_', '-')}", str(error))
     if isinstance(error, MemoryError):
         return (
             "there is not enough memory for this. Ask for less (a lower --order, --max-words), or count on disk with "

@@ -8,11 +8,9 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from modlm.cli.options import Json, Threads, option
+from modlm.cli.options import Json, Threads, argument, option
 from modlm.cli.outcome import resumable, wrote
 from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
@@ -27,30 +25,20 @@ SIGNS = {True: "yes    ", False: "NO     ", None: "not yet"}
 
 
 def reproduce(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A table or figure, such as table3, or all; --list shows them.")
-    ] = "",
+    name: Annotated[str, argument("NAME", "A table or figure, such as table3, or all; --list shows them.")] = "",
     *,
-    row: Annotated[
-        list[str] | None, option("--row ROW", "Only this row, by its number, name or corpus. Repeatable.")
-    ] = None,
+    row: Annotated[list[str] | None, option("--row ROW", "This row, by number, name or corpus. Repeatable.")] = None,
     listed: Annotated[bool, option("--list", "Say what can be reproduced, and what is there of it.")] = False,
-    dry_run: Annotated[
-        bool, option("--dry-run", "Only say which runs are missing and how long they will take.")
-    ] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only say which runs are missing and how long they take.")] = False,
     rerun: Annotated[bool, option("--rerun", "Ignore shipped results: train here, and show both numbers.")] = False,
     seeds: Annotated[int, option("--seeds N", "Train every net from seeds 1 to N; show mean ± deviation.", min=1)] = 1,
     redraw: Annotated[bool, option("--redraw", "Run nothing; show what there are results of.")] = False,
-    minutes: Annotated[
-        float | None, option("--minutes X", "Begin no run that would end later than so many minutes from now.")
-    ] = None,
+    minutes: Annotated[float | None, option("--minutes X", "Begin no run that would end later than this.")] = None,
     scale: Annotated[str, option("--scale here|full", "Sizes for two cores and a day, or the paper's.")] = "here",
     corpus: Annotated[
         list[str] | None, option("--corpus NAME=PATH", "Where a corpus, or its part NAME.train, is. Repeatable.")
     ] = None,
-    runs: Annotated[
-        Path | None, option("--runs DIR", "Where runs are kept.  [default: ~/.cache/modlm/reproduce]")
-    ] = None,
+    runs: Annotated[Path | None, option("--runs DIR", "Where runs are.  [default: ~/.cache/modlm/reproduce]")] = None,
     recipes: Annotated[Path | None, option("--recipes DIR", "The recipes.  [default: recipes/neubig2016]")] = None,
     output: Annotated[Path, option("-o --output DIR", "Where figures and the page of `all` are written.")] = Path(
         "docs"
@@ -238,19 +226,19 @@ def _counted(found: list[Found]) -> str:
 
 def print_list(runs: Runs, *, as_json: bool) -> None:
     """Every table and figure, with how much of it is there."""
-    found = []
+    records: list[dict[str, Any]] = []
     for recipe in runs.recipes.tables.values():
         missing = runs.needs(recipe.runs)
-        found.append((recipe, len(missing), round(sum(need.minutes for need in missing), 1)))
+        about = {"name": recipe.name, "paper": recipe.paper, "title": recipe.title, "runs": len(recipe.runs)}
+        minutes = round(sum(need.minutes for need in missing), 1)
+        records.append({**about, "missing": len(missing), "minutes": minutes})
     if as_json:
-        keys = ("name", "paper", "title", "runs", "missing", "minutes")
-        values = [(one.name, one.paper, one.title, len(one.runs), *numbers) for one, *numbers in found]
-        print_json([dict(zip(keys, row, strict=True)) for row in values])
+        print_json(records)
         return
-    rows = [
-        [recipe.name, recipe.paper, str(len(recipe.runs)), str(missing), span(minutes) if missing else "–"]
-        for recipe, missing, minutes in found
-    ]
+    for one in records:
+        one["minutes"] = span(one["minutes"]) if one["missing"] else "–"
+    shown = ("name", "paper", "runs", "missing", "minutes")
+    rows = [[str(one[key]) for key in shown] for one in records]
     print_table(["name", "in the paper", "runs", "missing", "they take"], rows, left=2)
     print("modlm reproduce NAME runs what is missing and shows the numbers; all does so for everything.")
 
@@ -258,16 +246,12 @@ def print_list(runs: Runs, *, as_json: bool) -> None:
 def print_needs(needs: list[Need], *, rerun: bool, as_json: bool) -> None:
     """What would be run."""
     if as_json:
-        keys = ("run", "seed", "why", "minutes")
-        rows = [(need.run.name, need.run.seed, need.why, need.minutes) for need in needs]
-        print_json([dict(zip(keys, row, strict=True)) for row in rows])
+        print_json([{"run": n.run.name, "seed": n.run.seed, "why": n.why, "minutes": n.minutes} for n in needs])
         return
     if not needs:
-        print(
-            "Nothing is missing." if not rerun else "All of it was made here; --runs with another folder starts afresh."
-        )
+        here = "All of it was made here; --runs with another folder starts afresh."
+        print(here if rerun else "Nothing is missing.")
         return
-    print_table(
-        ["run", "why", "takes about"], [[need.run.label, need.why, span(need.minutes)] for need in needs], left=2
-    )
+    rows = [[need.run.label, need.why, span(need.minutes)] for need in needs]
+    print_table(["run", "why", "takes about"], rows, left=2)
     print(f"{len(needs)} runs, about {span(sum(need.minutes for need in needs))} on two cores")

@@ -7,9 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from modlm.cli.options import Force, Json, ModelArgument, Threads, option, several
+from modlm.cli.options import Force, Json, ModelArgument, Threads, argument, option, several
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
@@ -23,19 +21,14 @@ SCORES = {"log": "logarithms", "probability": "probabilities", "cost": "costs", 
 
 def rescore(
     model: ModelArgument,
-    nbest: Annotated[
-        Path,
-        typer.Argument(metavar="NBEST", help="N-best lists: a file (packed or not, - for stdin), or ESPnet's folder."),
-    ],
+    nbest: Annotated[Path, argument("NBEST", "N-best lists: a file (packed or not, - for stdin), or ESPnet's folder.")],
     lm_weight: Annotated[
         float | None, option("--lm-weight X", "Of the model's log-probability.  [default: tuned, else 1]")
     ] = None,
     word_penalty: Annotated[
         float | None, option("--word-penalty X", "Added for each word.  [default: tuned, else 0]")
     ] = None,
-    rank_weight: Annotated[
-        float | None, option("--rank-weight X", "Of the logarithm of the place in the list.  [default: 0]")
-    ] = None,
+    rank_weight: Annotated[float | None, option("--rank-weight X", "Of the log of the place.  [default: 0]")] = None,
     use_rank: Annotated[
         bool | None,
         option(
@@ -44,15 +37,9 @@ def rescore(
             show_default=False,
         ),
     ] = None,
-    tune: Annotated[
-        Path | None, option("--tune REF", "References, where NBEST has none: `utterance words`, or in order.")
-    ] = None,
-    dev: Annotated[
-        str, option("--dev SHARE|NBEST", "Tune on this share of the sessions and measure on the rest, or on lists.")
-    ] = "0.5",
-    session: Annotated[
-        str | None, option("--session REGEX", "The session in an utterance's name.  [default: all but its last number]")
-    ] = None,
+    tune: Annotated[Path | None, option("--tune REF", "References: `utterance words`, or in order.")] = None,
+    dev: Annotated[str, option("--dev SHARE|NBEST", "Tune on this share of sessions, or on other lists.")] = "0.5",
+    session: Annotated[str | None, option("--session REGEX", "In names.  [default: all but the last number]")] = None,
     unit: Annotated[str, option("--unit words|characters", "Errors to tune to.")] = "words",
     output: Annotated[Path | None, option("-o --output FILE", "Write the lists in their new order.")] = None,
     best: Annotated[Path | None, option("--best FILE", "Write the best hypothesis of each utterance.")] = None,
@@ -64,9 +51,7 @@ def rescore(
             "What scores in NBEST are; costs are negated, none takes all as 0.",
         ),
     ] = "auto",
-    score_file: Annotated[
-        list[Path] | None, option("--score-file FILE", "`name score` lines for Kaldi-style text; may come again.")
-    ] = None,
+    score_file: Annotated[list[Path] | None, option("--score-file FILE", "`name score` lines. Repeatable.")] = None,
     score_scale: Annotated[str, option("--score-scale LIST", "What each score file is multiplied by.")] = "",
     draws: Annotated[int, option("--draws", "Bootstrap draws for the intervals; 0 for none.", min=0)] = 1000,
     seed: Annotated[int, option("--seed", "Of the parts, the search and the bootstrap.", min=0)] = 1,
@@ -86,10 +71,9 @@ def rescore(
     modlm rescore model test.nbest.gz --dev dev.nbest.gz --tune ref.txt
     modlm rescore model lists.jsonl --lm-weight 0.6 --word-penalty 1 --best hyp.txt
     """  # fmt: skip
-    from modlm.evaluation.rescored_lists import prepare, refuse_shared
+    from modlm.evaluation.rescored_lists import TEST, prepare, refuse_shared
+    from modlm.evaluation.rescored_lists import rescore as rescored
     from modlm.evaluation.rescoring import LM
-    from modlm.evaluation.tuned_lists import TEST
-    from modlm.evaluation.tuned_lists import rescore as rescored
     from modlm.formats.nbest import read_nbest
     from modlm.formats.nbest_writer import best_lines, write_best, write_nbest
     from modlm.model.folder import load
@@ -156,7 +140,7 @@ def _share(dev: str) -> float | None:
 
 def _print_lists(report: dict[str, Any], main: Prepared, measured: dict[str, Measured]) -> None:
     from modlm.evaluation.error_rate import UNITS
-    from modlm.evaluation.tuned_lists import DEVELOPMENT
+    from modlm.evaluation.rescored_lists import DEVELOPMENT
 
     floor = f", 0 taken as {report['floor']:.3g}" if report["floor"] else ""
     print(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, ModelArgument, Threads, option
+from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, ModelArgument, Threads, argument, option
 from modlm.cli.printing import finite
 from modlm.errors import InputError
 
@@ -19,12 +16,12 @@ if TYPE_CHECKING:
     from modlm.arrays import Ids
     from modlm.model.language_model import LanguageModel
 
+BLOCK_BYTES = 1 << 18  # of text that is scored at a time
+
 
 def score(
     model: ModelArgument,
-    text: Annotated[Path, typer.Argument(metavar="TEXT", help="One sentence a line; - for standard input.")] = Path(
-        "-"
-    ),
+    text: Annotated[Path, argument("TEXT", "One sentence a line; - for standard input.")] = Path("-"),
     words: Annotated[bool, option("--words", "A line for each word and sentence end too.")] = False,
     tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
@@ -57,60 +54,39 @@ def score(
 def scored(
     lm: LanguageModel, text: Path, *, with_words: bool, encoding_errors: str = "strict"
 ) -> Iterator[dict[str, Any]]:
-    """A record for each sentence, in order; a few thousand sentences are in memory at a time."""
-    from modlm.model.scored_text import names_of, predictions_of
+    """A record for each sentence, in order; a few thousand are in memory at a time."""
+    from modlm.model.scored_text import names_of, scored_along
 
-    read = deque[list[str]]()  # at most the batch that is being scored
-    for ids, log_probs in lm.along(_texts(lm, text, encoding_errors, read)):
-        sentences = read.popleft()
-        records = predictions_of(lm, ids, log_probs).sentence_records(
-            names_of(lm.vocabulary, sentences) if with_words else None
-        )
+    for part, sentences in scored_along(lm, _read(lm, text, encoding_errors)):
+        records = part.sentence_records(names_of(lm.vocabulary, sentences) if with_words else None)
         for sentence, record in zip(sentences, records, strict=True):
             yield {"sentence": sentence, **record}
 
 
-def _texts(lm: LanguageModel, text: Path, encoding_errors: str, read: deque[list[str]]) -> Iterator[Ids]:
-    """The text as ids, batch by batch; the lines of each batch are also put into `read`."""
-    from modlm.text.corpus import Corpus
-
-    for first, lines in batches_of_lines(text, encoding_errors=encoding_errors):
-        try:
-            corpus = Corpus.from_text(lines, lm.vocabulary)
-        except InputError as error:  # its line counts from the start of the batch
-            message = str(error).partition(": ")[2]
-            raise InputError(message, path=text, line=first + error.line - 1) from None
-        read.append(lines)
-        yield corpus.ids
-
-
-def batches_of_lines(
-    text: Path, size: int = 4096, *, encoding_errors: str = "strict"
-) -> Iterator[tuple[int, list[str]]]:
-    """The number (from 1) of a line and up to so many lines from there."""
+def _read(lm: LanguageModel, text: Path, encoding_errors: str) -> Iterator[tuple[Ids, list[str]]]:
+    """The text block by block, as ids and as lines."""
+    from modlm.text.encoding import encode_sentences
     from modlm.text.options import TextOptions
     from modlm.text.sources import Files
 
-    errors = TextOptions(encoding_errors=encoding_errors).encoding_errors
-    line, lines = 0, list[str]()
-    for block in Files([text]).blocks():
-        for raw in bytes(block.data[: block.size]).split(b"\n")[:-1]:
-            line += 1
-            try:
-                lines.append(raw.removesuffix(b"\r").decode(errors=errors))
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"byte {error.start + 1} of the line is not valid UTF-8. Convert the text to UTF-8, or have such "
-                    f"bytes replaced with --encoding-errors replace.",
-                    path=text,
-                    line=line,
-                ) from None
-            if len(lines) == size:
-                yield line - size + 1, lines
-                lines = []
-    if lines:
-        yield line - len(lines) + 1, lines
-    if line == 0:
+    errors, before = TextOptions(encoding_errors=encoding_errors).encoding_errors, 0
+    for block in Files([text]).blocks(BLOCK_BYTES):
+        data = bytes(block.data[: block.size])
+        try:
+            lines = [line.removesuffix("\r") for line in data.decode(errors=errors).split("\n")[:-1]]
+            yield encode_sentences(lines, lm.vocabulary), lines
+        except UnicodeDecodeError as error:
+            column, line = error.start - data.rfind(b"\n", 0, error.start), data.count(b"\n", 0, error.start) + 1
+            raise InputError(
+                f"byte {column} of the line is not valid UTF-8. Convert the text to UTF-8, or have such bytes replaced "
+                f"with --encoding-errors replace.",
+                path=text,
+                line=before + line,
+            ) from None
+        except InputError as error:  # its line counts from the start of the block
+            raise InputError(str(error).partition(": ")[2], path=text, line=before + error.line) from None
+        before += len(lines)
+    if before == 0:
         raise InputError("there are no sentences: the text is empty.", path=text)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modlm.cli.options import Threads, option
+from modlm.cli.options import Threads, argument, option
 from modlm.cli.outcome import INTERRUPTED, interrupted_as
 
 if TYPE_CHECKING:
@@ -20,34 +20,24 @@ PURPOSE = "modlm serve"
 
 
 def serve(
-    models: Annotated[
-        list[str],
-        typer.Argument(metavar="MODEL...", help="Model folders, run folders or ARPA files; NAME=PATH gives a name."),
-    ],
-    run: Annotated[
-        list[str] | None, option("--run DIR", "A training run whose curves are shown; may be given again.")
-    ] = None,
+    models: Annotated[list[str], argument("MODEL...", "Model or run folders, or ARPA files; NAME=PATH gives a name.")],
+    run: Annotated[list[str] | None, option("--run DIR", "A training run to show the curves of. Repeatable.")] = None,
     host: Annotated[str, option("--host ADDRESS", "Where to listen; 0.0.0.0 for everybody.")] = "127.0.0.1",
     port: Annotated[int, option("--port N", "0 for any that is free.", min=0, max=65535)] = 8765,
     token: Annotated[
         str, option("--token TOKEN", "What clients must send.", envvar="MODLM_TOKEN", show_default=False)
     ] = "",
     allow_host: Annotated[
-        list[str] | None, option("--allow-host NAME", "Another name of this server, such as that of a proxy.")
+        list[str] | None,
+        option("--allow-host NAME", "Another name of this server, such as that of a proxy. Repeatable."),
     ] = None,
     max_words: Annotated[int, option("--max-words N", "Words that one request may hold.", min=1)] = 20_000,
     max_body: Annotated[int, option("--max-body N", "Bytes that one request may have.", min=1)] = 4_000_000,
-    max_concurrent: Annotated[
-        int, option("--max-concurrent N", "Requests in work at once; more are turned away.", min=1)
-    ] = 128,
+    max_concurrent: Annotated[int, option("--max-concurrent N", "Requests in work at once, at most.", min=1)] = 128,
     timeout: Annotated[float, option("--timeout SECONDS", "That one request may take.")] = 30.0,
     max_connections: Annotated[int, option("--max-connections N", "Open at once; more are turned away.", min=1)] = 1000,
-    header_timeout: Annotated[
-        float, option("--header-timeout SECONDS", "For the headers of a request to arrive.")
-    ] = 10.0,
-    idle_timeout: Annotated[
-        float, option("--idle-timeout SECONDS", "That a connection may wait between requests.")
-    ] = 75.0,
+    header_timeout: Annotated[float, option("--header-timeout SECONDS", "For the headers of a request.")] = 10.0,
+    idle_timeout: Annotated[float, option("--idle-timeout SECONDS", "That a connection may be idle.")] = 75.0,
     threads: Threads = None,
 ) -> None:
     """Answer over HTTP, and show a page to look into models.
@@ -72,14 +62,9 @@ def serve(
     from modlm.serve.running import address_of, listen, run_server
 
     limits = Limits(
-        max_words=max_words,
-        max_body=max_body,
-        max_concurrent=max_concurrent,
-        timeout=timeout,
-        max_connections=max_connections,
-        header_timeout=header_timeout,
-        idle_timeout=idle_timeout,
-    )
+        max_words=max_words, max_body=max_body, max_concurrent=max_concurrent, timeout=timeout,
+        max_connections=max_connections, header_timeout=header_timeout, idle_timeout=idle_timeout,
+    )  # fmt: skip
     access = Access(host=host, token=token, names=tuple(name.lower() for name in allow_host or ()))
     library = open_library(models, run or [])
     app = make_app(library, limits=limits, access=access)

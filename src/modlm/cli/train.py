@@ -8,9 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from modlm.cli.options import Json, MaxWords, Threads, TokenizerOption, TrainingText, VocabOption, option
+from modlm.cli.options import Json, MaxWords, Threads, TokenizerOption, TrainingText, VocabOption, argument, option
 from modlm.cli.outcome import interrupted_as, resumable, wrote
 from modlm.cli.printing import number, print_json, print_table, size
 from modlm.errors import ConfigError, OutputError, require
@@ -31,8 +29,7 @@ ENDS = {
 
 def train(
     config: Annotated[
-        str | None,
-        typer.Argument(metavar="CONFIG", help="A TOML file or a preset such as paper/ptb-hybrid; flags alone will do."),
+        str | None, argument("CONFIG", "A TOML file or a preset such as paper/ptb-hybrid; flags alone will do.")
     ] = None,
     *,
     output: Annotated[Path, option("-o --output DIR", "The run folder to write.")],
@@ -45,9 +42,7 @@ def train(
     ] = None,
     net: Annotated[str | None, option("--net feedforward|rnn|gru|lstm", "The net behind λ.  [default: lstm]")] = None,
     hidden: Annotated[int | None, option("--hidden N", "Units of a layer.  [default: 200]", min=1)] = None,
-    order: Annotated[
-        int | None, option("--order N", "Order of the n-gram columns.  [default: 5]", min=1, max=16)
-    ] = None,
+    order: Annotated[int | None, option("--order N", "Of the n-gram columns.  [default: 5]", min=1, max=16)] = None,
     smoothing: Annotated[
         str | None, option("--smoothing NAME", "Of the n-gram columns.  [default: modified-kneser-ney]")
     ] = None,
@@ -58,9 +53,7 @@ def train(
     epochs: Annotated[float | None, option("--epochs X", "Passes over the text at most.  [default: 20]")] = None,
     minutes: Annotated[float | None, option("--minutes X", "Training time at most.  [default: no limit]")] = None,
     seed: Annotated[int | None, option("--seed N", "Of all randomness.  [default: 1]")] = None,
-    changes: Annotated[
-        list[str] | None, option("--set A.B=C", "Any setting by name; docs/training.md lists them. Repeatable.")
-    ] = None,
+    changes: Annotated[list[str] | None, option("--set A.B=C", "Any setting of docs/training.md. Repeatable.")] = None,
     resume: Annotated[bool, option("--resume", "Go on with the run in DIR; start it if there is none yet.")] = False,
     device: Annotated[str, option("--device auto|cpu|cuda|mps", "Where the net is computed.")] = "auto",
     tensorboard: Annotated[bool, option("--tensorboard", "Write DIR/tensorboard as well.")] = False,

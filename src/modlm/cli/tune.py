@@ -7,18 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from modlm.cli.options import Json, Threads, TrainingText, option
+from modlm.cli.options import Json, Threads, TrainingText, argument, option
 from modlm.cli.outcome import resumable
 from modlm.cli.printing import number, print_json, print_table
 from modlm.cli.train import check_device, settings_table
 
 
 def tune(
-    config: Annotated[
-        str | None, typer.Argument(metavar="CONFIG", help="A TOML file or a preset, as for modlm train.")
-    ] = None,
+    config: Annotated[str | None, argument("CONFIG", "A TOML file or a preset, as for modlm train.")] = None,
     *,
     output: Annotated[Path, option("-o --output DIR", "The folder of the search.")],
     vary: Annotated[

@@ -43,13 +43,9 @@ class FrequencyBand:
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
-        return {
-            "seen": self.label,
-            "limit": None if math.isinf(self.limit) else int(self.limit),
-            "predictions": self.predictions,
-            "perplexity": self.perplexity,
-            "log_likelihood": self.log_likelihood,
-        }
+        limit = None if math.isinf(self.limit) else int(self.limit)
+        sums = {name: getattr(self, name) for name in ("predictions", "perplexity", "log_likelihood")}
+        return {"seen": self.label, "limit": limit, **sums}
 
 
 def word_frequencies(model: LanguageModel, text: Text | Corpus | None = None) -> Ints:
@@ -59,7 +55,7 @@ def word_frequencies(model: LanguageModel, text: Text | Corpus | None = None) ->
         if counts is None:
             raise ConfigError(
                 "The model does not keep its counts (it was pruned, mixed, or read from an ARPA file), so it does not "
-                "know how often words were seen. Give the training text with --train."
+                "know how often words were seen. Give the training text as well."
             )
         return np.asarray(counts.frequencies[1 : 1 + len(model.vocabulary)], dtype=np.int64)
     frequencies = np.zeros(len(model.vocabulary) + 1, dtype=np.int64)

@@ -85,12 +85,6 @@ def word_changes(
     return listed(best[gain_W[best] > 0]), listed(worst[gain_W[worst] < 0])
 
 
-def scores_of(model: LanguageModel, text: Corpus) -> ScoredText:
-    """A model's scores of a text that may have another vocabulary."""
-    (scored,) = scored_parts(model, text)
-    return scored
-
-
 def compare_models(
     models: Sequence[LanguageModel], text: Text | Corpus, *, rng: np.random.Generator, draws: int = DRAWS
 ) -> Comparison:
@@ -100,7 +94,7 @@ def compare_models(
     corpus = text if isinstance(text, Corpus) else Corpus.from_text(text, _tokens(models))
     if corpus.sentences == 0:
         raise InputError("There are no sentences to compare on. Give a text with one sentence a line.")
-    scores = tuple(scores_of(model, corpus) for model in models)
+    scores = tuple(scored for model in models for scored in scored_parts(model, corpus))  # a corpus is one part
     lengths = np.diff(corpus.starts) - 1
     first_S, *others_S = (own.sentence_sums() for own in scores)
     with np.errstate(invalid="ignore"):

@@ -46,8 +46,8 @@ def development_part(sessions_U: Ints, share: float, *, rng: np.random.Generator
     counts = np.bincount(sessions_U)
     if len(counts) < 2:
         raise ConfigError(
-            "All utterances are one session, which cannot be cut in two. Give another --session pattern, more "
-            "utterances, or the weights."
+            "All utterances are one session, which cannot be cut in two. Give another pattern for sessions, "
+            "more utterances, or the weights."
         )
     order = rng.permutation(len(counts))
     wanted = int(np.searchsorted(np.cumsum(counts[order]), share * len(sessions_U))) + 1

@@ -1,9 +1,9 @@
-"""N-best lists scored by a model, and the errors of the first pass, the new order and the best possible choice."""
+"""N-best lists scored by a model, weights tuned on some of them, and the errors before, after, and at best."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,19 @@ from modlm.evaluation.error_rate import (
     interval,
     probability_better,
 )  # fmt: skip
-from modlm.evaluation.parts import sessions_of
-from modlm.evaluation.rescoring import IMPOSSIBLE, LM, Lists, Weights, best_of, lists_of, log_probs_of, tune
+from modlm.evaluation.parts import development_part, sessions_of
+from modlm.evaluation.rescoring import (
+    FEATURES,
+    IMPOSSIBLE,
+    LM,
+    RANK,
+    Lists,
+    Weights,
+    best_of,
+    lists_of,
+    log_probs_of,
+    tune,
+)  # fmt: skip
 from modlm.formats.lines import quoted
 from modlm.formats.nbest import NBest, log_scores
 from modlm.formats.references import references_of
@@ -31,6 +42,8 @@ from modlm.text.corpus import Corpus
 
 SYSTEMS = ("first pass", "best score", "rescored", "oracle")
 FIRST, SCORED, RESCORED, ORACLE = range(len(SYSTEMS))
+DEVELOPMENT, TEST = "development", "test"
+UNSORTED = 0.01  # the share of lists that may be out of order by rounding or accident
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -81,25 +94,6 @@ def refuse_shared(one: NBest, other: NBest) -> None:
             f"share utterances.",
             path=other.path,
         )
-
-
-def tuned(
-    prepared: Prepared,
-    part_U: Bools,
-    weights: Weights,
-    free: list[str],
-    *,
-    unit: str = "words",
-    rng: np.random.Generator,
-) -> Weights:
-    """Weights with few errors on a part."""
-    if unit not in UNITS:
-        raise ConfigError(f"Weights are tuned to errors in {' or '.join(UNITS)}, but {unit!r} was asked for.")
-    if not prepared.errors:
-        raise InputError("there are no references to tune to. Give them with --tune.", path=prepared.nbest.path)
-    lists, places = prepared.lists.part(part_U)
-    found, _ = tune(lists, prepared.errors[unit].distances[places], weights, free, rng=rng)
-    return found
 
 
 def measured(prepared: Prepared, part_U: Bools, weights: Weights, *, rng: np.random.Generator, draws: int) -> Measured:
@@ -196,3 +190,60 @@ def systems_that_differ(measured: Sequence[Measured]) -> list[str]:
         own[SYSTEMS[SCORED]].errors == own[SYSTEMS[FIRST]].errors for part in measured for own in part.rates.values()
     )
     return [system for system in SYSTEMS if not (same and system == SYSTEMS[SCORED])]
+
+
+@dataclass(frozen=True, slots=True)
+class Rescored:
+    """The weights, and what they change."""
+
+    weights: Weights
+    tuned: list[str]
+    """Names of the weights that were tuned."""
+    measured: dict[str, Measured]
+    """Error rates on what was tuned on (`development`), if anything was, and on the rest (`test`)."""
+
+
+def rescore(
+    lists: Prepared,
+    development: Prepared | float = 0.5,
+    *,
+    given: Mapping[str, float] | None = None,
+    tune_others: bool = False,
+    use_rank: bool | None = None,
+    unit: str = "words",
+    draws: int = 1000,
+    seed: int = 1,
+) -> Rescored:
+    """Weights with few errors on a development part, and error rates on the rest; `given` are weights by name.
+
+    The development part is lists of its own, or this share of the sessions. Without references nothing is tuned or
+    measured; if weights are given, others are tuned only if asked for with `tune_others`. The place in the list is a
+    feature as `use_rank` says, or where more than a few lists do not begin with their best score.
+    """
+    if unit not in UNITS:
+        raise ConfigError(f"Weights are tuned to errors in {' or '.join(UNITS)}, but {unit!r} was asked for.")
+    own = development if isinstance(development, Prepared) else lists
+    ranked = is_unsorted(lists) if use_rank is None else use_rank
+    names = [name for name in FEATURES if name not in (given or {}) and (ranked or name != FEATURES[RANK])]
+    if not own.errors or (given and not tune_others):
+        names = []
+    weights, rng = replace(Weights(), **(given or {})), np.random.default_rng(seed)
+    parts = {TEST: (lists, np.ones(len(lists.lists), dtype=bool))}
+    if names:
+        part_U = np.ones(len(own.lists), dtype=bool)
+        if not isinstance(development, Prepared):
+            part_U = development_part(lists.sessions_U, development, rng=np.random.default_rng(seed))
+            parts[TEST] = lists, ~part_U
+        some, places = own.lists.part(part_U)
+        distances = own.errors[unit].distances[places]
+        weights, _ = tune(some, distances, weights, names, rng=np.random.default_rng(seed))
+        parts = {DEVELOPMENT: (own, part_U), **parts}
+    measures = {name: measured(*part, weights, rng=rng, draws=draws) for name, part in parts.items() if part[0].errors}
+    return Rescored(weights, names, measures)
+
+
+def is_unsorted(prepared: Prepared) -> bool:
+    """Whether more than a few lists do not begin with their best first-pass score."""
+    lists = prepared.lists
+    first_U = lists.first_H[lists.starts[:-1]]
+    return bool((first_U < np.maximum.reduceat(lists.first_H, lists.starts[:-1])).mean() > UNSORTED)

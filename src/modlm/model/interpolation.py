@@ -22,9 +22,7 @@ from modlm.mixers import StaticMixer, expectation_maximisation
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM
-from modlm.model.scored_text import perplexity_of
-from modlm.text.corpus import Corpus
-from modlm.text.encoding import encode_blocks
+from modlm.model.scored_text import perplexity_of, read_parts
 from modlm.text.vocabulary import Vocabulary
 
 OVER = ("models", "orders", "both")
@@ -72,13 +70,8 @@ def interpolate(
         alone = [perplexity_of(mean, 1) for mean in np.log(probs_TK).mean(axis=0).tolist()]
         mixed = np.log(probs_TK @ weights)
     history.append(float(mixed[np.isfinite(mixed)].mean()))
-    names = tuned.layout.names
-    return Interpolation(
-        tuned,
-        dict(zip(names, weights.tolist(), strict=True)),
-        dict(zip(names, alone, strict=True)),
-        tuple(perplexity_of(mean, 1) for mean in history),
-    )
+    named = [dict(zip(tuned.layout.names, values, strict=True)) for values in (weights.tolist(), alone)]
+    return Interpolation(tuned, named[0], named[1], tuple(perplexity_of(mean, 1) for mean in history))
 
 
 def columns_of(models: Mapping[str, LanguageModel], vocabulary: Vocabulary, *, over: str) -> dict[str, Block]:
@@ -91,7 +84,7 @@ def columns_of(models: Mapping[str, LanguageModel], vocabulary: Vocabulary, *, o
             if model.vocabulary != vocabulary:
                 raise VocabularyError(
                     f"The orders of {name} are over other words than the mixture. Train all models with the same "
-                    f"--vocab, or mix whole models (over = models)."
+                    f"vocabulary, or mix whole models (over = models)."
                 )
             for block in ngram_blocks(model):
                 blocks[block_name(f"{name}-orders" if over == "both" else name, blocks)] = block
@@ -117,16 +110,10 @@ def block_name(wanted: str, taken: Mapping[str, object]) -> str:
 
 def rows_of(mixture: Mixture, text: Any) -> Rows:
     """The row of D, and the features, for every prediction of a text."""
-    vocabulary = mixture.vocabulary
-    if isinstance(text, Corpus):
-        same = text.vocabulary == vocabulary
-        texts = iter([text.ids if same else text.vocabulary.mapping(vocabulary)[text.ids]])
-    else:
-        texts = encode_blocks(text, vocabulary)
     parts = []
-    for ids in texts:
+    for ids, _ in read_parts(text, mixture.vocabulary):
         for place, rows in mixture.row_chunks(ids):
-            predicted_T = ids[place] != vocabulary.start
+            predicted_T = ids[place] != mixture.vocabulary.start
             parts.append(Rows(rows.probs_TK[predicted_T], rows.features_TF[predicted_T]))
     if not parts:
         raise InputError("There are no sentences to tune on. Give a text with one sentence a line.")

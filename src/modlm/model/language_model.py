@@ -20,13 +20,14 @@ from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.blocks.block import NOTHING
 from modlm.errors import ConfigError, ModlmError, VocabularyError
 from modlm.store.folder import Parts
-from modlm.text.vocabulary import END, Vocabulary
+from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
     from modlm.model.sampling import Sampling
     from modlm.model.scored_text import ScoredText
 
 States = NDArray[Any]
+ExplainedRow = tuple[str, bool, float, list[float], list[float], list[float]]
 LONGEST = 512  # words that windows hold at most, whatever a model looks at
 BOUNDARIES_INSIDE = (
     "The sentence holds <s> or </s>, which stand for its boundaries and are added by themselves. Leave them out."
@@ -205,30 +206,25 @@ class LanguageModel(abc.ABC):
         names, probs_BK, weights_BK = self.shares_after(window, best)
         shares_BK = normalised(probs_BK * weights_BK)
         return [
-            Prediction(
-                self.vocabulary.word(int(word)), float(row[word]), dict(zip(names, shares.tolist(), strict=True))
-            )
-            for word, shares in zip(best, shares_BK, strict=True)
+            Prediction(self.vocabulary.word(word), float(row[word]), dict(zip(names, shares, strict=True)))
+            for word, shares in zip(best.tolist(), shares_BK.tolist(), strict=True)
         ]
 
     def explain(self, sentence: str | Sequence[str]) -> list[Explanation]:
         """For each word and the end of a sentence: the columns, their weights and their shares."""
+        return [
+            Explanation(word, known, prob, *(dict(zip(self.column_names, own, strict=True)) for own in by_column))
+            for word, known, prob, *by_column in self.explained(sentence)
+        ]
+
+    def explained(self, sentence: str | Sequence[str]) -> list[ExplainedRow]:
+        """The same as plain rows: a word, whether it is known, its probability, and lists by column."""
         words = self.vocabulary.split(sentence) if isinstance(sentence, str) else list(sentence)
         ids = self.sentence_ids(words)
-        names, probs_BK, weights_BK = self.shares_along(ids)
-        total_B = (probs_BK * weights_BK).sum(axis=1)
-        shares_BK = normalised(probs_BK * weights_BK)
-        return [
-            Explanation(
-                word,
-                word in self.vocabulary,
-                float(total_B[i]),
-                dict(zip(names, probs_BK[i].tolist(), strict=True)),
-                dict(zip(names, weights_BK[i].tolist(), strict=True)),
-                dict(zip(names, shares_BK[i].tolist(), strict=True)),
-            )
-            for i, word in enumerate([*words, "</s>"])
-        ]
+        _, probs_BK, weights_BK = self.shares_along(ids)
+        parts_BK = probs_BK * weights_BK
+        numbers = (ids[1:] != UNKNOWN, parts_BK.sum(axis=1), probs_BK, weights_BK, normalised(parts_BK))
+        return list(zip([*words, END_NAME], *(array.tolist() for array in numbers), strict=True))
 
     def generate(
         self, sampling: Sampling | None = None, *, context: str = "", rng: np.random.Generator | None = None

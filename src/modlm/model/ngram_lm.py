@@ -90,9 +90,8 @@ class NgramLM(LanguageModel):
 
     def __repr__(self) -> str:
         how = self.settings.smoothing if self.settings else "given probabilities"
-        return (
-            f"NgramLM(order {self.order}, {sum(self.compiled.sizes):,} n-grams, {len(self.vocabulary):,} words, {how})"
-        )
+        sizes = f"{sum(self.compiled.sizes):,} n-grams, {len(self.vocabulary):,} words"
+        return f"NgramLM(order {self.order}, {sizes}, {how})"
 
     def parts(self) -> Parts:
         """See `model.ngram.parts`."""
@@ -260,9 +259,9 @@ class NgramLM(LanguageModel):
 
     @cached_property
     def _sentence_scorer(self) -> Callable[[str], float]:
-        from modlm.model.ngram.sentence_kernels import SentenceScorer
+        from modlm.model.ngram.sentence_kernels import sentence_scorer
 
-        return SentenceScorer(self.vocabulary, self.compiled)
+        return sentence_scorer(self.vocabulary, self.compiled)
 
     def score(self, sentence: str | Sequence[str]) -> float:
         """The natural logarithm of a sentence's probability, its end included."""

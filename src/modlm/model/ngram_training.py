@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -49,18 +50,13 @@ def counts_of(
             raise ConfigError(f"{kinds[kind][0]} is a model without counts, and one can train on {READABLE}.")
     ready = [*kinds.get("counts", []), *kinds.get("model", [])]
     if (ready or "count file" in kinds) and (reading.max_words is not None or reading.min_count > 1):
-        raise ConfigError("--max-words and --min-count choose words of a text, but counts have their words already.")
+        raise ConfigError("max_words and min_count choose words of a text, but counts have their words already.")
     parts = [counts_at(path) for path in ready]
-    for part in parts:
-        if order not in (None, part.order):
+    for part, (name, asked) in product(parts, (("order", order), ("edge", edge))):
+        if asked not in (None, own := getattr(part, name)):
             raise ConfigError(
-                f"--order is {order}, but counts of order {part.order} were given. Leave --order out, or count the "
-                f"text again."
-            )
-        if edge not in (None, part.edge):
-            raise ConfigError(
-                f"--edge is {edge}, but counts with the edge {part.edge} were given. Leave --edge out, or count the "
-                f"text again."
+                f"The {name} is to be {asked}, but that of the counts given is {own}. Leave the {name} out, or count "
+                f"the text again."
             )
     order, edge = (parts[0].order, parts[0].edge) if parts else (order, edge or "once")
     if "count file" in kinds:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from modlm.arrays import Bools, Floats, Ids
+from modlm.arrays import Floats, Ids
 from modlm.errors import InputError
 from modlm.progress import progress
 from modlm.text.corpus import Corpus
@@ -27,8 +27,9 @@ from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 if TYPE_CHECKING:
     from modlm.model.language_model import LanguageModel
 
-LARGEST = 700.0  # exp of more is no float
+T = TypeVar("T")
 NO_SIZE = TextSize(0, 0)
+LARGEST = 700.0  # exp of more is no float
 NO_IDS: Ids = np.zeros(0, np.uint32)
 NO_LOG_PROBS: Floats = np.zeros(0)
 
@@ -65,6 +66,12 @@ class ScoredText:
     """Natural logarithms, in the same places."""
 
     @classmethod
+    def along(cls, model: LanguageModel, ids: Ids, log_probs: Floats) -> ScoredText:
+        """From what a model says of each place of `<s> w … </s> <s> …`."""
+        predicted_T = ids != model.vocabulary.start
+        return cls.of(ids[predicted_T], log_probs[predicted_T])
+
+    @classmethod
     def of(cls, ids: Ids, log_probs: Floats, size: TextSize | None = None) -> ScoredText:
         """From every prediction of a text, `w … </s>` for each sentence."""
         known, unknown_T = float(log_probs.sum()), ids == UNKNOWN
@@ -73,10 +80,8 @@ class ScoredText:
         if unknown:
             known = float(log_probs[~unknown_T].sum())
         unknown_sum = float(log_probs[unknown_T].sum()) if unknown else 0.0
-        words, size = len(ids) - sentences, size or NO_SIZE
-        return cls(
-            known, unknown_sum, sentences, words, unknown, impossible, 0.0, size.words, size.bytes, ids, log_probs
-        )  # fmt: skip
+        words, of = len(ids) - sentences, size or NO_SIZE
+        return cls(known, unknown_sum, sentences, words, unknown, impossible, 0.0, of.words, of.bytes, ids, log_probs)
 
     @classmethod
     def total(cls, parts: Iterable[ScoredText]) -> ScoredText:
@@ -101,32 +106,20 @@ class ScoredText:
 
     def sentence_records(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """For JSON, a record for each sentence; with the names of all predictions, their `scores` too."""
-        bounds = self.bounds()
-        begins = np.array(bounds[:-1])
-        sums, none = np.add.reduceat(self.log_probs, begins).tolist(), [0] * len(begins)
-
-        def counted(places_T: Bools) -> list[int]:
-            counts: list[int] = np.add.reduceat(places_T, begins, dtype=np.int64).tolist()
-            return counts
-
-        unknown_T = self.ids == UNKNOWN
-        unknown = counted(unknown_T) if self.unknown else none
-        impossible = counted(np.isneginf(self.log_probs)) if self.impossible else none
+        bounds, known_T = self.bounds(), self.ids != UNKNOWN
+        counted = [np.add.reduceat(~known_T, bounds[:-1], dtype=np.int64).tolist()]
+        counted += [np.add.reduceat(np.isneginf(self.log_probs), bounds[:-1], dtype=np.int64).tolist()]
+        rows = zip(self.sentence_sums().tolist(), pairwise(bounds), *counted, strict=True)
         records: list[dict[str, Any]] = [
             {
-                "log_prob": log_prob,
-                "perplexity": perplexity_of(log_prob, end - begin),
-                "words": end - begin - 1,
-                "unknown": unknowns,
-                "impossible": zeros,
+                "log_prob": log_prob, "perplexity": perplexity_of(log_prob, end - begin), "words": end - begin - 1,
+                "unknown": unknown, "impossible": impossible,
             }
-            for log_prob, (begin, end), unknowns, zeros in zip(sums, pairwise(bounds), unknown, impossible, strict=True)
-        ]
+            for log_prob, (begin, end), unknown, impossible in rows
+        ]  # fmt: skip
         if names is not None:
-            rows = zip(names, self.log_probs.tolist(), unknown_T.tolist(), strict=True)
-            words = [
-                {"word": name, "log_prob": log_prob, "known": not is_unknown} for name, log_prob, is_unknown in rows
-            ]
+            predictions = zip(names, self.log_probs.tolist(), known_T.tolist(), strict=True)
+            words = [{"word": name, "log_prob": log_prob, "known": known} for name, log_prob, known in predictions]
             for record, (begin, end) in zip(records, pairwise(bounds), strict=True):
                 record["scores"] = words[begin:end]
         return records
@@ -219,27 +212,27 @@ def score_text(model: LanguageModel, text: Any, *, encoding_errors: str = "stric
 
 def scored_parts(model: LanguageModel, text: Any, *, encoding_errors: str = "strict") -> Iterator[ScoredText]:
     """A text part by part, with all words of a part; a Corpus is one part."""
-    sizes = deque[TextSize]()  # of the parts that are being scored
+    for part, size in scored_along(model, read_parts(text, model.vocabulary, encoding_errors=encoding_errors)):
+        yield replace(part, text_words=size.words, bytes=size.bytes)
 
-    def read() -> Iterator[Ids]:
-        for ids, size in read_parts(text, model.vocabulary, encoding_errors=encoding_errors):
-            sizes.append(size)
+
+def scored_along(model: LanguageModel, parts: Iterable[tuple[Ids, T]]) -> Iterator[tuple[ScoredText, T]]:
+    """Parts of one text that a model goes along, each with whatever came with it."""
+    others = deque[T]()  # of the parts that are being scored
+
+    def ids_alone() -> Iterator[Ids]:
+        for ids, other in parts:
+            others.append(other)
             yield ids
 
-    for ids, log_probs in model.along(read()):
-        yield predictions_of(model, ids, log_probs, sizes.popleft())
-
-
-def predictions_of(model: LanguageModel, ids: Ids, log_probs: Floats, size: TextSize | None = None) -> ScoredText:
-    """Sentences `<s> w … </s>` with what the model says of each place."""
-    predicted_T = ids != model.vocabulary.start
-    return ScoredText.of(ids[predicted_T], log_probs[predicted_T], size)
+    for ids, log_probs in model.along(ids_alone()):
+        yield ScoredText.along(model, ids, log_probs), others.popleft()
 
 
 def score_sentences(model: LanguageModel, sentences: Sequence[str]) -> ScoredText:
     """Every sentence on its own, in one pass."""
     ids = encode_sentences(sentences, model.vocabulary)
-    return predictions_of(model, ids, model.sentence_log_probs(ids))
+    return ScoredText.along(model, ids, model.sentence_log_probs(ids))
 
 
 def names_of(vocabulary: Vocabulary, sentences: Sequence[str]) -> list[str]:

@@ -10,18 +10,15 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-LogProb = Annotated[float | None, Field(description="Natural logarithm of the probability; null if that is 0.")]
-Perplexity = Annotated[
-    float | None, Field(description="exp of the mean negative log-probability; null if infinite, or of nothing.")
-]
+from modlm.serve.requests import told
+
+LogProb = Annotated[float | None, told("Natural logarithm of the probability; null if that is 0.")]
+Perplexity = Annotated[float | None, told("exp of the mean negative log-probability; null if infinite, or of nothing.")]
 Probability = Annotated[float, Field(ge=0)]
-Unknown = Annotated[int, Field(description="Words that are not in the vocabulary; each was scored as `<unk>`.")]
-Impossible = Annotated[int, Field(description="Words and ends of sentences that have probability 0.")]
-Weight = Annotated[float, Field(description="lambda_k(c), the column's weight in the mixture.")]
-AddedText = Annotated[
-    str | None, Field(description="Of a token: what it adds to the text; empty for a part of a character.")
-]
-Share = Annotated[float, Field(description="lambda_k P_k / P: how much of the probability the column gave.")]
+Unknown = Annotated[int, told("Words that are not in the vocabulary; each was scored as `<unk>`.")]
+Impossible = Annotated[int, told("Words and ends of sentences that have probability 0.")]
+Weight = Annotated[float, told("lambda_k(c), the column's weight in the mixture.")]
+Share = Annotated[float, told("lambda_k P_k / P: how much of the probability the column gave.")]
 
 
 class AnswerPart(BaseModel):
@@ -33,8 +30,8 @@ class AnswerPart(BaseModel):
 class ErrorBody(AnswerPart):
     """What went wrong."""
 
-    code: Annotated[str, Field(description="For programs.", examples=["unknown_model"])]
-    message: Annotated[str, Field(description="What was found, the rule, the way out.")]
+    code: Annotated[str, told("For programs.", examples=["unknown_model"])]
+    message: Annotated[str, told("What was found, the rule, the way out.")]
 
 
 class ErrorAnswer(AnswerPart):
@@ -44,12 +41,13 @@ class ErrorAnswer(AnswerPart):
 
 
 class Totals(AnswerPart):
-    """Sums over a text."""
+    """The whole text under one model."""
 
+    model: str
     log_prob: LogProb
     perplexity: Perplexity
     perplexity_without_unknown: Perplexity
-    predictions: Annotated[int, Field(description="Words, and one end for each sentence.")]
+    predictions: Annotated[int, told("Words, and one end for each sentence.")]
     unknown: Unknown
     impossible: Impossible
 
@@ -60,25 +58,29 @@ class WordScore(AnswerPart):
     word: str
     log_prob: LogProb
     known: bool
-    start: Annotated[int | None, Field(description="Of a token: its first character in the sentence.")] = None
-    end: Annotated[int | None, Field(description="Of a token: the character behind its last.")] = None
+    start: Annotated[int | None, told("Of a token: its first character in the sentence.")] = None
+    end: Annotated[int | None, told("Of a token: the character behind its last.")] = None
 
 
-class SentenceScore(AnswerPart):
-    """One sentence, its end included."""
+class Sums(AnswerPart):
+    """One sentence under one model, its end included."""
 
     log_prob: LogProb
     perplexity: Perplexity
-    words: int
     unknown: Unknown
+
+
+class SentenceScore(Sums):
+    """One sentence, its end included."""
+
+    words: int
     impossible: Impossible
-    scores: Annotated[list[WordScore], Field(description="If `words` was asked for; the last is `</s>`.")] = []
+    scores: Annotated[list[WordScore], told("If `words` was asked for; the last is `</s>`.")] = []
 
 
 class ScoreAnswer(Totals):
     """Scores of sentences, each on its own, and of all together."""
 
-    model: str
     sentences: list[SentenceScore]
 
 
@@ -88,27 +90,21 @@ class ExplainedWord(AnswerPart):
     word: str
     known: bool
     probability: Probability
-    columns: Annotated[list[float], Field(description="P_k(w | c).")]
-    weights: Annotated[
-        list[float], Field(description="lambda_k(c); they sum to 1, but for the delta columns of others.")
-    ]
-    shares: Annotated[list[float], Field(description="lambda_k P_k / P; they sum to 1.")]
+    columns: Annotated[list[float], told("P_k(w | c).")]
+    weights: Annotated[list[float], told("lambda_k(c); they sum to 1, but for the delta columns of others.")]
+    shares: Annotated[list[float], told("lambda_k P_k / P; they sum to 1.")]
 
 
-class ExplainedSentence(AnswerPart):
+class ExplainedSentence(Sums):
     """The words of a sentence and its end."""
 
     words: list[ExplainedWord]
-    log_prob: LogProb
-    perplexity: Perplexity
-    unknown: Unknown
 
 
 class ExplainAnswer(Totals):
     """A text, word by word and column by column."""
 
-    model: str
-    columns: Annotated[list[str], Field(description="The columns' names, in the order of all lists below.")]
+    columns: Annotated[list[str], told("The columns' names, in the order of all lists below.")]
     sentences: list[ExplainedSentence]
 
 
@@ -116,46 +112,40 @@ class WhyColumn(AnswerPart):
     """One column. Those of n-gram blocks have an order and what was counted; null is what a model does not know."""
 
     column: str
-    probability: Annotated[Probability, Field(description="P_k(w | c).")]
+    probability: Annotated[Probability, told("P_k(w | c).")]
     weight: Weight
     share: Share
     order: int = 0
-    context: Annotated[list[str], Field(description="The words that this order looks at, farthest first.")] = []
-    seen: Annotated[bool, Field(description="Whether that context was seen; if not, the column is uniform.")] = False
-    total: Annotated[float | None, Field(description="c(context).")] = None
-    followers: Annotated[int | None, Field(description="u(context): different words after it.")] = None
-    kept: Annotated[float | None, Field(description="What discounting left of the total.")] = None
-    fallback: Annotated[
-        float | None, Field(description="alpha(context): what the smoothing passes on to the next shorter context.")
-    ] = None
-    count: Annotated[int | None, Field(description="c(context word), counted as the total is.")] = None
-    counted: Annotated[
-        str | None, Field(description="`occurrences`, or `continuations`: different words before (Kneser-Ney).")
-    ] = None
-    occurrences: Annotated[int | None, Field(description="How often the n-gram occurs in the training text.")] = None
+    context: Annotated[list[str], told("The words that this order looks at, farthest first.")] = []
+    seen: Annotated[bool, told("Whether that context was seen; if not, the column is uniform.")] = False
+    total: Annotated[float | None, told("c(context).")] = None
+    followers: Annotated[int | None, told("u(context): different words after it.")] = None
+    kept: Annotated[float | None, told("What discounting left of the total.")] = None
+    fallback: Annotated[float | None, told("alpha(context): passed on to the next shorter context.")] = None
+    count: Annotated[int | None, told("c(context word), counted as the total is.")] = None
+    counted: Annotated[str | None, told("`occurrences`, or `continuations` (Kneser-Ney): words before.")] = None
+    occurrences: Annotated[int | None, told("How often the n-gram occurs in the training text.")] = None
 
 
 class WhyBlock(AnswerPart):
     """Neighbouring columns that belong together."""
 
     name: str
-    kind: Annotated[str, Field(description="ngram, model, uniform, unknown, or delta: the net's own.")]
+    kind: Annotated[str, told("ngram, model, uniform, unknown, or delta: the net's own.")]
     weight: Weight
     share: Share
     columns: list[WhyColumn]
     smoothing: str | None = None
-    note: Annotated[str, Field(description="What is not known about this block, and why.")] = ""
-    inside: Annotated[WhyInside | None, Field(description="If the block is a whole model: what it says itself.")] = None
+    note: Annotated[str, told("What is not known about this block, and why.")] = ""
+    inside: Annotated[WhyInside | None, told("If the block is a whole model: what it says itself.")] = None
 
 
 class WhyInside(AnswerPart):
     """A probability and the blocks that it comes from."""
 
-    context: Annotated[list[str], Field(description="The words that the model looks at, `<s>` for the start.")]
+    context: Annotated[list[str], told("The words that the model looks at, `<s>` for the start.")]
     probability: Probability
-    dense_mass: Annotated[
-        float | None, Field(description="The weight of all columns but the net's own; null if there is no such net.")
-    ]
+    dense_mass: Annotated[float | None, told("The weight of all columns but the net's own; null without such.")]
     blocks: list[WhyBlock]
 
 
@@ -165,25 +155,22 @@ class WhyAnswer(WhyInside):
     model: str
     word: str
     known: bool
-    rank: Annotated[int, Field(description="1 for the most probable word after the context; equal ones share a rank.")]
-    vocab_size: Annotated[int, Field(description="How many words the model chooses from.")]
-
-
-class NextWord(AnswerPart):
-    """A possible next word."""
-
-    word: str
-    probability: Probability
-    shares: Annotated[dict[str, float], Field(description="By column; they sum to 1.")]
-    text: AddedText = None
+    rank: Annotated[int, told("1 for the most probable word after the context; equal ones share a rank.")]
+    vocab_size: Annotated[int, told("How many words the model chooses from.")]
 
 
 class ColumnWord(AnswerPart):
-    """A word under one column."""
+    """A word, with the probability that a model or a column gives it."""
 
     word: str
     probability: Probability
-    text: AddedText = None
+    text: Annotated[str | None, told("Of a token: what it adds to the text; empty for a part of a character.")] = None
+
+
+class NextWord(ColumnWord):
+    """A possible next word."""
+
+    shares: Annotated[dict[str, float], told("By column; they sum to 1.")]
 
 
 class ColumnWords(AnswerPart):
@@ -198,7 +185,7 @@ class NextAnswer(AnswerPart):
 
     model: str
     words: list[NextWord]
-    columns: Annotated[dict[str, ColumnWords], Field(description="If `by_column` was asked for.")] = {}
+    columns: Annotated[dict[str, ColumnWords], told("If `by_column` was asked for.")] = {}
 
 
 class GenerateAnswer(AnswerPart):
@@ -206,8 +193,8 @@ class GenerateAnswer(AnswerPart):
 
     model: str
     words: list[ColumnWord]
-    text: Annotated[str, Field(description="The context and the words.")]
-    reason: Annotated[str, Field(description="Why it ended: end, max_words, timeout or shutdown.")]
+    text: Annotated[str, told("The context and the words.")]
+    reason: Annotated[str, told("Why it ended: end, max_words, timeout or shutdown.")]
 
 
 class ComparedWord(AnswerPart):
@@ -218,25 +205,11 @@ class ComparedWord(AnswerPart):
     known: list[bool]
 
 
-class ComparedSums(AnswerPart):
-    """One sentence under one model."""
-
-    log_prob: LogProb
-    perplexity: Perplexity
-    unknown: Unknown
-
-
 class ComparedSentence(AnswerPart):
     """One sentence under all models."""
 
     words: list[ComparedWord]
-    models: list[ComparedSums]
-
-
-class ComparedModel(Totals):
-    """The whole text under one model."""
-
-    model: str
+    models: list[Sums]
 
 
 class Change(AnswerPart):
@@ -250,7 +223,7 @@ class Change(AnswerPart):
 class CompareAnswer(AnswerPart):
     """A text under several models."""
 
-    models: list[ComparedModel]
+    models: list[Totals]
     sentences: list[ComparedSentence]
     gained: list[Change]
     lost: list[Change]
@@ -262,7 +235,7 @@ class RescoredHypothesis(AnswerPart):
     log_prob: LogProb
     score: Annotated[
         float | None,
-        Field(description="score + lm_weight log_prob + word_penalty words + rank_weight log(place); null: no number."),
+        told("score + lm_weight log_prob + word_penalty words + rank_weight log(place); null: no number."),
     ]
     words: int
 
@@ -270,9 +243,9 @@ class RescoredHypothesis(AnswerPart):
 class RescoredList(AnswerPart):
     """One n-best list."""
 
-    best: Annotated[int, Field(description="The place of the best hypothesis, from 0.")]
-    text: Annotated[str, Field(description="The best hypothesis.")]
-    order: Annotated[list[int], Field(description="All places, the best first; equal scores keep their order.")]
+    best: Annotated[int, told("The place of the best hypothesis, from 0.")]
+    text: Annotated[str, told("The best hypothesis.")]
+    order: Annotated[list[int], told("All places, the best first; equal scores keep their order.")]
     hyps: list[RescoredHypothesis]
 
 
@@ -287,12 +260,12 @@ class ModelEntry(AnswerPart):
     """A model that is served."""
 
     name: str
-    kind: Annotated[str, Field(description="n-gram, mixture, neural, interpolated or hybrid.")]
-    units: Annotated[str, Field(description="What it predicts: words, or tokens of its own tokenizer.")]
+    kind: Annotated[str, told("n-gram, mixture, neural, interpolated or hybrid.")]
+    units: Annotated[str, told("What it predicts: words, or tokens of its own tokenizer.")]
     vocab_size: int
-    context_length: Annotated[int | None, Field(description="Words that a prediction looks at; null: the sentence.")]
+    context_length: Annotated[int | None, told("Words that a prediction looks at; null: the sentence.")]
     columns: list[str]
-    described: Annotated[dict[str, Any], Field(description="Its settings, as `modlm inspect` shows them.")]
+    described: Annotated[dict[str, Any], told("Its settings, as `modlm inspect` shows them.")]
 
 
 class RunEntry(AnswerPart):
@@ -319,11 +292,9 @@ class ModelsAnswer(RunsAnswer):
 class RunAnswer(RunEntry):
     """Lines of a journal."""
 
-    after: Annotated[
-        int, Field(description="The number of the first line here; 0 if the journal is shorter than asked.")
-    ]
-    next: Annotated[int, Field(description="What `after` should be the next time.")]
-    lines: Annotated[list[dict[str, Any]], Field(description="One object for each evaluation of the run.")]
+    after: Annotated[int, told("The number of the first line here; 0 if the journal is shorter than asked.")]
+    next: Annotated[int, told("What `after` should be the next time.")]
+    lines: Annotated[list[dict[str, Any]], told("One object for each evaluation of the run.")]
 
 
 class HealthAnswer(AnswerPart):
@@ -331,7 +302,7 @@ class HealthAnswer(AnswerPart):
 
     status: str
     version: str
-    uptime: Annotated[float, Field(description="Seconds since the start.")]
+    uptime: Annotated[float, told("Seconds since the start.")]
 
 
 WhyBlock.model_rebuild()

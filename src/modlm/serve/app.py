@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
-import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
@@ -42,9 +41,7 @@ EVENT = {
     "properties": {"data": {"type": "string", "description": "A word and its probability, or the end, as JSON."}},
     "required": ["data"],
 }
-PROMETHEUS = {
-    "content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus' text format.",
-}  # fmt: skip
+PROMETHEUS = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus' text format."}
 POST = (400, 401, 403, 404, 408, 413, 415, 422, 503, 504)
 
 
@@ -73,9 +70,9 @@ def make_app(library: Library, *, limits: Limits | None = None, access: Access |
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        service.workers.open()
+        service.open()
         yield
-        service.workers.close()
+        service.close()
 
     app = FastAPI(
         title="modlm", version=modlm.__version__, description=ABOUT, docs_url=None, redoc_url=None, lifespan=life,
@@ -146,7 +143,7 @@ def add_pages(app: FastAPI) -> None:
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> Response:
-        return Json(description())
+        return description()
 
     # Written once, since anybody may ask for them: they need no token.
 
@@ -155,5 +152,5 @@ def add_pages(app: FastAPI) -> None:
         return docs_page(app.openapi(), address)
 
     @lru_cache
-    def description() -> bytes:
-        return orjson.dumps(app.openapi())
+    def description() -> Json:
+        return Json.of(app.openapi())

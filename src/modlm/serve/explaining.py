@@ -2,46 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
-from modlm.model.language_model import LanguageModel, most_probable, normalised
-from modlm.model.scored_text import ScoredText, names_of
+from modlm.arrays import Ids
+from modlm.model.language_model import ExplainedRow, LanguageModel, most_probable
+from modlm.model.scored_text import ScoredText
 from modlm.serve.library import Served
 from modlm.serve.scoring import SUMS, totals
+from modlm.text.encoding import encode_sentences
 from modlm.text.tokens import TokenVocabulary
-from modlm.text.vocabulary import UNKNOWN
+
+OF_WORD = ("word", "known", "probability", "columns", "weights", "shares")
 
 
-def explain_answer(served: Served, sentences: Sequence[str], check: Callable[[], None]) -> dict[str, Any]:
-    """The answer; `check` is called between sentences and may raise to give up."""
+def explain_answer(
+    served: Served, sentences: Sequence[str], explained: Sequence[Sequence[ExplainedRow]]
+) -> dict[str, Any]:
+    """The answer, from the words of all sentences; the columns' names stand in it once."""
     model = served.model
-    records, ids, probs = list[dict[str, Any]](), list[Ids](), list[Floats]()
-    for sentence in sentences:
-        check()
-        own = model.sentence_ids(sentence)
-        _, probs_TK, weights_TK = model.shares_along(own)
-        parts_TK = probs_TK * weights_TK
-        ids.append(own[1:])
-        probs.append(parts_TK.sum(axis=1))
-        rows = zip(
-            names_of(model.vocabulary, [sentence]), (ids[-1] != UNKNOWN).tolist(), probs[-1].tolist(),
-            probs_TK.tolist(), weights_TK.tolist(), normalised(parts_TK).tolist(), strict=True,
-        )  # fmt: skip
-        words = [
-            {"word": w, "known": known, "probability": p, "columns": columns, "weights": weights, "shares": shares}
-            for w, known, p, columns, weights, shares in rows
-        ]
-        records.append({"words": words})
+    ids = encode_sentences(sentences, model.vocabulary)
     with np.errstate(divide="ignore"):
-        scored = ScoredText.of(np.concatenate(ids), np.log(np.concatenate(probs)))
-    for record, sums in zip(records, scored.sentence_records(), strict=True):
-        record |= {name: sums[name] for name in SUMS}
-    return {"model": served.name, "columns": list(model.column_names), "sentences": records, **totals(scored)}
+        log_probs = np.log([row[2] for rows in explained for row in rows])
+    scored = ScoredText.of(ids[ids != model.vocabulary.start], log_probs)
+    records = [
+        {"words": [dict(zip(OF_WORD, row, strict=True)) for row in rows], **{name: sums[name] for name in SUMS}}
+        for rows, sums in zip(explained, scored.sentence_records(), strict=True)
+    ]
+    return {"columns": list(model.column_names), "sentences": records, **totals(served, scored)}
 
 
 def next_answer(served: Served, context: str, k: int, *, by_column: bool, start: bool) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""The models and training runs that a server has, by name."""
+"""The models and training runs that a server has, by name; runs may grow while they are looked at."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +14,9 @@ from modlm.blocks.block import UNLIMITED
 from modlm.errors import ConfigError, InputError, nearest
 from modlm.model.language_model import LanguageModel
 from modlm.serve.refusals import RefusedError
-from modlm.serve.runs import Run
 from modlm.text.encoding import encode_sentences
 from modlm.training.journal import JOURNAL
-from modlm.training.run_folder import MODEL
+from modlm.training.run_folder import MODEL, RESULT
 
 T = TypeVar("T")
 GIVEN_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.@+-]*)=(.+)", re.DOTALL)
@@ -42,6 +42,51 @@ class Served:
             "columns": list(self.model.column_names),
             "described": about,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run folder; it may grow while it is looked at."""
+
+    name: str
+    folder: Path
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has ended with a result."""
+        return (self.folder / RESULT).is_file()
+
+    def described(self) -> dict[str, Any]:
+        """The entry of `/runs`."""
+        return {"name": self.name, "finished": self.finished}
+
+    def answer(self, after: int) -> dict[str, Any]:
+        """The journal from a line on, and where the next question should begin.
+
+        A journal that is shorter than that was cut back by a run taken up again: it is told from its first line.
+        """
+        finished = self.finished  # asked first: a run that has ended writes no more lines
+        lines = self._lines()
+        begin = after if after <= len(lines) else 0
+        told = [journal_entry(line) for line in lines[begin:]]
+        return {"name": self.name, "after": begin, "next": len(lines), "finished": finished, "lines": told}
+
+    def _lines(self) -> list[bytes]:
+        """Whole lines; one that is being written waits."""
+        try:
+            data = (self.folder / JOURNAL).read_bytes()
+        except OSError:  # it has not begun, or was taken away
+            return []
+        return data[: data.rfind(b"\n") + 1].splitlines()
+
+
+def journal_entry(line: bytes) -> dict[str, Any]:
+    """What a line says; nothing where it was damaged."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 class Library:

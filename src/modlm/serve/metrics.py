@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 
 import prometheus_client as prometheus
-from prometheus_client.core import CounterMetricFamily
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -27,8 +24,6 @@ class Metrics:
     def __init__(self) -> None:
         self.begun = time.monotonic()
         self.in_flight = 0
-        self.of_models: Counter[tuple[str, str]] = Counter()
-        """By what was counted (a key of OF_MODELS) and model; changed in the event loop alone, so nothing is locked."""
         self.registry = prometheus.CollectorRegistry()
         requests = prometheus.Counter(
             "modlm_requests_total", "Requests answered, by route and status.", ("route", "status"),
@@ -40,7 +35,11 @@ class Metrics:
         )  # fmt: skip
         # Finding the counters of a route takes several times as long as adding to them.
         self._of_route = cache(lambda route, status: (requests.labels(route, status), seconds.labels(route)))
-        self.registry.register(self)
+        of_models = [
+            prometheus.Counter(f"modlm_{name}", meaning, ("model",), registry=self.registry)
+            for name, meaning in OF_MODELS.items()
+        ]
+        self._of_model = cache(lambda model: [counter.labels(model) for counter in of_models])
         in_flight = prometheus.Gauge(
             "modlm_requests_in_flight", "Requests that are being answered.", registry=self.registry
         )
@@ -55,21 +54,12 @@ class Metrics:
 
     def scored(self, model: str, requests: int, sentences: int, words: int) -> None:
         """Count a batch."""
-        for name, amount in zip(OF_MODELS, (1, requests, sentences, words), strict=False):
-            self.of_models[name, model] += amount
+        for counter, amount in zip(self._of_model(model), (1, requests, sentences, words), strict=False):
+            counter.inc(amount)
 
     def generated(self, model: str, words: int) -> None:
         """Count words that were drawn."""
-        self.of_models["generated_words", model] += words
-
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        """The counters of models; the registry asks for them."""
-        for name, meaning in OF_MODELS.items():
-            family = CounterMetricFamily(f"modlm_{name}", meaning, labels=("model",))
-            for (counted, model), amount in sorted(self.of_models.items()):
-                if counted == name:
-                    family.add_metric((model,), amount)
-            yield family
+        self._of_model(model)[-1].inc(words)
 
     def text(self) -> bytes:
         """All of it as Prometheus reads it."""

@@ -21,22 +21,9 @@ TYPES = {
 
 def policy(*, scripts: str = "'self'", styles: str = "'self'") -> dict[str, str]:
     """The headers of a page that loads only what comes from here, and cannot be framed."""
-    rules = {
-        "default-src": "'none'",
-        "script-src": scripts,
-        "style-src": styles,
-        "img-src": "'self' data:",
-        "font-src": "'self'",
-        "connect-src": "'self'",
-        "manifest-src": "'self'",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-        "frame-ancestors": "'none'",
-    }
-    return {
-        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in rules.items()),
-        "Cache-Control": "no-cache",
-    }
+    rules = f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src 'self' data:; font-src 'self'; "
+    rules += "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    return {"Content-Security-Policy": rules, "Cache-Control": "no-cache"}
 
 
 def page_file(name: str) -> Response:

@@ -10,16 +10,18 @@ from modlm.serve.limits import MOST_MODELS, MOST_NEXT
 
 LARGEST_SEED = 2**53 - 1  # the integers that JSON carries everywhere
 
-ModelName = Annotated[
-    str | None, Field(description="A name that `GET /models` lists; the first model there if left out.")
-]
-Context = Annotated[str, Field(description="The words before; empty for the start of a sentence.")]
-Start = Annotated[
-    bool, Field(description="Whether the context begins a sentence; false for words from the middle of one.")
-]
+
+def told(meaning: str, **rules: Any) -> Any:
+    """A field with what its documentation says of it."""
+    return Field(description=meaning, **rules)
+
+
+ModelName = Annotated[str | None, told("A name that `GET /models` lists; the first model there if left out.")]
+Context = Annotated[str, told("The words before; empty for the start of a sentence.")]
+Start = Annotated[bool, told("Whether the context begins a sentence; false for words from the middle of one.")]
 Text = Annotated[
     str,
-    Field(min_length=1, description="One sentence a line, words with spaces between; an empty line is an empty one."),
+    told("One sentence a line, words with spaces between; an empty line is an empty one.", min_length=1),
 ]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -38,9 +40,9 @@ class ScoreRequest(BaseModel):
         oneOf=[{"required": ["sentences"]}, {"required": ["text"]}],
     )
     model: ModelName = None
-    sentences: Annotated[list[str], Field(min_length=1, description="The sentences.")] = Field(default_factory=list)
+    sentences: Annotated[list[str], told("The sentences.", min_length=1)] = Field(default_factory=list)
     text: Text = ""
-    words: Annotated[bool, Field(description="Whether every word's own log-probability is wanted.")] = False
+    words: Annotated[bool, told("Whether every word's own log-probability is wanted.")] = False
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
@@ -63,7 +65,7 @@ class WhyRequest(BaseModel):
     model_config = config({"context": "the company", "word": "said"})
     model: ModelName = None
     context: Context = ""
-    word: Annotated[str, Field(min_length=1, description="One word; `</s>` for the end of the sentence.")]
+    word: Annotated[str, told("One word; `</s>` for the end of the sentence.", min_length=1)]
     start: Start = True
 
 
@@ -73,8 +75,8 @@ class NextRequest(BaseModel):
     model_config = config({"context": "the company", "k": 5, "by_column": True})
     model: ModelName = None
     context: Context = ""
-    k: Annotated[int, Field(ge=1, le=MOST_NEXT, description="How many words.")] = 10
-    by_column: Annotated[bool, Field(description="Whether each column's own best words are wanted too.")] = False
+    k: Annotated[int, told("How many words.", ge=1, le=MOST_NEXT)] = 10
+    by_column: Annotated[bool, told("Whether each column's own best words are wanted too.")] = False
     start: Start = True
 
 
@@ -85,15 +87,13 @@ class GenerateRequest(BaseModel):
     model: ModelName = None
     context: Context = ""
     temperature: Annotated[
-        Finite, Field(ge=0, le=100, description="Below 1 plays safe, above 1 dares; 0 takes the most probable word.")
+        Finite, told("Below 1 plays safe, above 1 dares; 0 takes the most probable word.", ge=0, le=100)
     ] = 1.0
-    top_k: Annotated[int, Field(ge=0, le=2**31, description="Draw among the k most probable words; 0 for all.")] = 0
-    top_p: Annotated[
-        Finite, Field(gt=0, le=1, description="Draw among the most probable words that together have this much.")
-    ] = 1.0
-    max_words: Annotated[int, Field(ge=1, le=2**31, description="Stop here if the sentence has not ended.")] = 100
-    seed: Annotated[int | None, Field(ge=0, le=LARGEST_SEED, description="For the same words again.")] = None
-    stream: Annotated[bool, Field(description="Words as server-sent events while they come, or one answer.")] = True
+    top_k: Annotated[int, told("Draw among the k most probable words; 0 for all.", ge=0, le=2**31)] = 0
+    top_p: Annotated[Finite, told("Draw among the most probable words that together have this much.", gt=0, le=1)] = 1.0
+    max_words: Annotated[int, told("Stop here if the sentence has not ended.", ge=1, le=2**31)] = 100
+    seed: Annotated[int | None, told("For the same words again.", ge=0, le=LARGEST_SEED)] = None
+    stream: Annotated[bool, told("Words as server-sent events while they come, or one answer.")] = True
 
 
 class CompareRequest(BaseModel):
@@ -113,10 +113,8 @@ class Hypothesis(BaseModel):
     """One way to read an utterance."""
 
     model_config = config()
-    text: Annotated[str, Field(description="Its words.")]
-    score: Annotated[
-        Finite, Field(description="What it has so far, such as an acoustic log-likelihood; more is better.")
-    ] = 0.0
+    text: Annotated[str, told("Its words.")]
+    score: Annotated[Finite, told("What it has so far, such as an acoustic log-likelihood; more is better.")] = 0.0
 
 
 class NbestList(BaseModel):
@@ -139,8 +137,8 @@ class RescoreRequest(BaseModel):
     )
     model: ModelName = None
     nbest: Annotated[list[NbestList], Field(min_length=1)]
-    lm_weight: Annotated[Finite, Field(description="What a natural log-probability counts beside the scores.")] = 1.0
-    word_penalty: Annotated[Finite, Field(description="Added for each word; above 0 favours long hypotheses.")] = 0.0
+    lm_weight: Annotated[Finite, told("What a natural log-probability counts beside the scores.")] = 1.0
+    word_penalty: Annotated[Finite, told("Added for each word; above 0 favours long hypotheses.")] = 0.0
     rank_weight: Annotated[
-        Finite, Field(description="Times the logarithm of the place in the list; below 0 favours what stood in front.")
+        Finite, told("Times the logarithm of the place in the list; below 0 favours what stood in front.")
     ] = 0.0

@@ -15,13 +15,19 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
-from modlm.errors import ConfigError, ModlmError
+from modlm.errors import ConfigError
 from modlm.serve.connections import guarded
 from modlm.serve.limits import Limits
 
 WAITING = 2048  # connections that may wait to be taken
 UNREAD = 1 << 18  # bytes of answers that the system holds for a client that does not read them; it would take megabytes
 OTHER_FILES = 256  # that are open besides connections: models, pages, logs
+NOT_BOUND = {
+    errno.EADDRINUSE: "it is in use. Stop what listens there, or choose another port (0 for any that is free).",
+    errno.EACCES: "it is not open to this user. Choose a port above 1023.",
+    errno.EPERM: "it is not open to this user. Choose a port above 1023.",
+    errno.EADDRNOTAVAIL: "this is no address of this machine. Use 127.0.0.1, or 0.0.0.0 for all of its addresses.",
+}
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -43,21 +49,9 @@ def listen(host: str, port: int) -> socket.socket:
         listener.listen(WAITING)
     except OSError as error:
         listener.close()
-        raise _not_bound(host, port, error) from None
+        reason = NOT_BOUND.get(error.errno or 0, f"it cannot be listened on: {error.strerror or error}.")
+        raise ConfigError(f"{host}, port {port}: {reason}") from None
     return listener
-
-
-def _not_bound(host: str, port: int, error: OSError) -> ModlmError:
-    if error.errno == errno.EADDRINUSE:
-        return ConfigError(
-            f"Port {port} on {host} is in use. Stop what listens there, or choose another one with --port "
-            f"(0 for any that is free)."
-        )
-    if error.errno in (errno.EACCES, errno.EPERM):
-        return ConfigError(f"Port {port} is not open to this user. Choose one above 1023 with --port.")
-    if error.errno == errno.EADDRNOTAVAIL:
-        return ConfigError(f"{host} is no address of this machine. Use 127.0.0.1, or 0.0.0.0 for all of its addresses.")
-    return ConfigError(f"Cannot listen on {host}, port {port}: {error.strerror or error}.")
 
 
 def address_of(listener: socket.socket, host: str) -> str:

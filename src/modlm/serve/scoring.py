@@ -17,6 +17,7 @@ from modlm.serve.refusals import bad
 from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import UNKNOWN
 
+OF_TEXT = ("perplexity", "perplexity_without_unknown", "predictions", "unknown", "impossible")
 SUMS = ("log_prob", "perplexity", "unknown")  # of a sentence, where little is told of it
 
 
@@ -29,29 +30,19 @@ def score_answer(served: Served, sentences: Sequence[str], scored: ScoredText, w
             places = [*vocabulary.places(text), (len(text), len(text))]
             for word, (start, end) in zip(record["scores"], places, strict=True):
                 word |= {"start": start, "end": end}
-    return {"model": served.name, "sentences": records, **totals(scored)}
+    return {"sentences": records, **totals(served, scored)}
 
 
-def totals(scored: ScoredText) -> dict[str, Any]:
-    """Sums over all sentences."""
-    return {
-        "log_prob": scored.log_likelihood,
-        "perplexity": scored.perplexity,
-        "perplexity_without_unknown": scored.perplexity_without_unknown,
-        "predictions": scored.predictions,
-        "unknown": scored.unknown,
-        "impossible": scored.impossible,
-    }
+def totals(served: Served, scored: ScoredText) -> dict[str, Any]:
+    """Sums over all sentences under a model."""
+    sums = {name: getattr(scored, name) for name in OF_TEXT}
+    return {"model": served.name, "log_prob": scored.log_likelihood, **sums}
 
 
 def rescore_answer(
-    served: Served,
-    texts: Sequence[str],
-    sizes: Sequence[int],
-    scores: Sequence[float],
+    served: Served, texts: Sequence[str], sizes: Sequence[int], scores: Sequence[float], weights: Weights,
     scored: ScoredText,
-    weights: Weights,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Lists of these sizes in the order in which `modlm rescore` puts them; equal totals keep their order."""
     starts, log_probs_H = np.cumsum([0, *sizes]), scored.sentence_sums()
     given = lists_of(texts, starts, np.array(scores), np.maximum(log_probs_H, IMPOSSIBLE))
@@ -84,14 +75,12 @@ def compare_answer(models: Sequence[Served], sentences: Sequence[str], scored: S
     names = names_of(models[0].model.vocabulary, sentences)
     logs = zip(*(own.log_probs.tolist() for own in scored), strict=True)
     known = zip(*((own.ids != UNKNOWN).tolist() for own in scored), strict=True)
-    words = [
-        {"word": name, "log_probs": values, "known": flags}
-        for name, values, flags in zip(names, logs, known, strict=True)
-    ]
+    rows = zip(names, logs, known, strict=True)
+    words = [{"word": name, "log_probs": values, "known": flags} for name, values, flags in rows]
     sums = zip(*(own.sentence_records() for own in scored), strict=True)
     gained, lost = changes(names, *scored[:2]) if len(scored) > 1 else ([], [])
     return {
-        "models": [{"model": served.name, **totals(own)} for served, own in zip(models, scored, strict=True)],
+        "models": list(map(totals, models, scored)),
         "sentences": [
             {"words": words[begin:end], "models": [{name: one[name] for name in SUMS} for one in own]}
             for own, (begin, end) in zip(sums, pairwise(scored[0].bounds()), strict=True)

@@ -5,8 +5,10 @@ Scores go through batches, longer work through threads; both write their JSON th
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -15,7 +17,9 @@ from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
 import modlm
+from modlm.arrays import threads
 from modlm.evaluation.rescoring import Weights
+from modlm.model.language_model import ExplainedRow
 from modlm.model.sampling import Sampling
 from modlm.model.scored_text import ScoredText
 from modlm.serve import requests
@@ -29,9 +33,9 @@ from modlm.serve.refusals import too_large
 from modlm.serve.scoring import check_units, compare_answer, rescore_answer, score_answer
 from modlm.serve.texts import check_context, check_sentences, lines_of
 from modlm.serve.why import why_answer
-from modlm.serve.workers import Check, Workers
 
 T = TypeVar("T")
+PORTION = 8  # sentences that are explained before looking whether anybody still waits
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -40,19 +44,36 @@ class Json(Response):
 
     media_type = "application/json"
 
+    @classmethod
+    def of(cls, answer: Any) -> Json:
+        """The answer, written."""
+        return cls(orjson.dumps(answer))
+
 
 class Service:
     """The endpoints of one server."""
 
     def __init__(self, library: Library, limits: Limits, counters: Metrics) -> None:
         self.library, self.limits, self.counters = library, limits, counters
-        self.workers = Workers()
+        self.open()
         self.batchers = {
-            name: Batcher(served.model, lambda: self.workers.scoring, partial(counters.scored, name))
+            name: Batcher(served.model, lambda: self.scoring, partial(counters.scored, name))
             for name, served in library.models.items()
         }
         self.stopping: Callable[[], bool] = lambda: False
         """Whether the server is about to end; streams then end too."""
+
+    def open(self) -> None:
+        """Have threads, also after they were closed: an application may begin more than once."""
+        self.scoring = ThreadPoolExecutor(threads(), thread_name_prefix="modlm-score")
+        """For batches of scores, so that these never wait behind long explanations."""
+        self.working = ThreadPoolExecutor(2 * threads(), thread_name_prefix="modlm-serve")
+        """For everything else; twice as many, so that short work is not stuck behind long work."""
+
+    def close(self) -> None:
+        """Begin nothing more of what waits; what runs is left to end."""
+        for pool in (self.scoring, self.working):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     # ---- scores --------------------------------------------------------------------------------------------------
 
@@ -64,7 +85,7 @@ class Service:
         served = self.library.model(body.model)
         sentences = body.sentences or lines_of(body.text)
         return await self._scored(
-            served, sentences, lambda scored: Json(orjson.dumps(score_answer(served, sentences, scored, body.words)))
+            served, sentences, lambda scored: Json.of(score_answer(served, sentences, scored, body.words))
         )
 
     async def rescore(self, body: requests.RescoreRequest) -> Response:
@@ -73,24 +94,22 @@ class Service:
         hyps = [hyp for entry in body.nbest for hyp in entry.hyps]
         sizes, scores = [len(entry.hyps) for entry in body.nbest], [hyp.score for hyp in hyps]
         texts, weights = [hyp.text for hyp in hyps], Weights(body.lm_weight, body.word_penalty, body.rank_weight)
-        return await self._scored(
-            served, texts,
-            lambda scored: Json(orjson.dumps(rescore_answer(served, texts, sizes, scores, scored, weights))),
-        )  # fmt: skip
+        answer = partial(rescore_answer, served, texts, sizes, scores, weights)
+        return await self._scored(served, texts, lambda scored: Json.of(answer(scored)))
 
     async def compare(self, body: requests.CompareRequest) -> Response:
         """A text under several models, word by word, and the words that gained or lost most under the second."""
         models, sentences = [self.library.model(name) for name in body.models], lines_of(body.text)
         check_units(models)
         scored = [await self._scored(served, sentences, lambda own: own) for served in models]
-        return await self._worked(lambda check: compare_answer(models, sentences, scored))
+        return await self._worked(lambda: Json.of(compare_answer(models, sentences, scored)))
 
     async def _scored(self, served: Served, sentences: Sequence[str], finish: Callable[[ScoredText], T]) -> T:
         words = check_sentences(sentences, self.limits)
         return await self.batchers[served.name].score(sentences, words, finish)
 
-    async def _worked(self, work: Callable[[Check], Any]) -> Response:
-        return await self.workers.run(lambda check: Json(orjson.dumps(work(check))))
+    async def _worked(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self.working, work)
 
     # ---- looking into models -------------------------------------------------------------------------------------
 
@@ -98,7 +117,11 @@ class Service:
         """For every word of a text: its probability in each column, the columns' weights, and their shares."""
         served, sentences = self.library.model(body.model), lines_of(body.text)
         check_sentences(sentences, self.limits)
-        return await self._worked(lambda check: explain_answer(served, sentences, check))
+        explained = list[list[ExplainedRow]]()
+        for begin in range(0, len(sentences), PORTION):  # between portions the work can be given up
+            some = sentences[begin : begin + PORTION]
+            explained += await self._worked(partial(list, map(served.model.explained, some)))
+        return await self._worked(lambda: Json.of(explain_answer(served, sentences, explained)))
 
     async def why(self, body: requests.WhyRequest) -> Response:
         """For one word after a context: the matched contexts, their counts, followers and fallbacks, and the weights.
@@ -107,7 +130,7 @@ class Service:
         """
         served = self.library.model(body.model)
         check_context(body.context)
-        return await self._worked(lambda check: why_answer(served, body.context, body.word, start=body.start))
+        return await self._worked(lambda: Json.of(why_answer(served, body.context, body.word, start=body.start)))
 
     async def next_words(self, body: requests.NextRequest) -> Response:
         """The most probable next words after a context, and how much of their probability each column gave.
@@ -117,7 +140,7 @@ class Service:
         served = self.library.model(body.model)
         check_context(body.context)
         return await self._worked(
-            lambda check: next_answer(served, body.context, body.k, by_column=body.by_column, start=body.start)
+            lambda: Json.of(next_answer(served, body.context, body.k, by_column=body.by_column, start=body.start))
         )
 
     # ---- generating ----------------------------------------------------------------------------------------------
@@ -136,7 +159,7 @@ class Service:
         served = generation.served
         context = served.model.vocabulary.split(body.context)
         text = served.model.vocabulary.join([*context, *(word["word"] for word in words)])
-        return Json(orjson.dumps({"model": served.name, "words": words, "text": text, "reason": generation.reason}))
+        return Json.of({"model": served.name, "words": words, "text": text, "reason": generation.reason})
 
     def generation(self, body: requests.GenerateRequest) -> Generation:
         """A sentence about to be drawn, if the request is in order."""
@@ -155,7 +178,7 @@ class Service:
         """Words as they come, until the sentence ends, time is up, or the server is stopped."""
         until = time.monotonic() + self.limits.timeout
         while not generation.reason:
-            words = await self.workers.run(lambda check: generation.portion())
+            words = await self._worked(generation.portion)
             self.counters.generated(generation.served.name, len(words))
             yield words
             if not generation.reason and (self.stopping() or time.monotonic() > until):
@@ -171,29 +194,26 @@ class Service:
 
     async def models(self) -> Response:
         """The models that are served, the runs that are watched, and the limits of requests."""
-        answer = {
-            "models": [served.described() for served in self.library.models.values()],
-            "runs": [run.described() for run in self.library.runs.values()],
-            "version": modlm.__version__,
-            "limits": self.limits.as_dict(),
-        }
-        return Json(orjson.dumps(answer))
+        models = [served.described() for served in self.library.models.values()]
+        runs = [run.described() for run in self.library.runs.values()]
+        about = {"version": modlm.__version__, "limits": self.limits.as_dict()}
+        return Json.of({"models": models, "runs": runs, **about})
 
     async def runs(self) -> Response:
         """The training runs given with --run."""
-        return Json(orjson.dumps({"runs": [run.described() for run in self.library.runs.values()]}))
+        return Json.of({"runs": [run.described() for run in self.library.runs.values()]})
 
     async def run(
         self, name: str, after: Annotated[int, Query(ge=0, le=2**31, description="Lines that are known already.")] = 0
     ) -> Response:
         """The journal of a training run from a line on, for curves that grow while it goes on."""
         found = self.library.run(name)
-        return await self._worked(lambda check: found.answer(after))
+        return await self._worked(lambda: Json.of(found.answer(after)))
 
     async def health(self) -> Response:
         """Needs no token."""
         uptime = time.monotonic() - self.counters.begun
-        return Json(orjson.dumps({"status": "ok", "version": modlm.__version__, "uptime": uptime}))
+        return Json.of({"status": "ok", "version": modlm.__version__, "uptime": uptime})
 
     async def metrics(self) -> Response:
         """Requests, times, batches, words and memory for Prometheus."""

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from modlm.arrays import Ids
-from modlm.blocks.block import NOTHING, Block, ColumnLayout
+from modlm.blocks.block import NOTHING
 from modlm.blocks.model import ModelBlock
 from modlm.blocks.ngram import NgramBlock
 from modlm.counts.counts import Counts
 from modlm.model.language_model import LanguageModel, normalised
+from modlm.model.mixture import Mixture
 from modlm.model.ngram.evidence import Evidence, compiled_evidence, counted_evidence
 from modlm.model.ngram_lm import NgramLM
 from modlm.serve.library import Served
@@ -75,13 +76,11 @@ def blocks_of(model: LanguageModel, columns: list[Record], window_1C: Ids, word:
     """One record for each block, with its columns."""
     if isinstance(model, NgramLM):
         return _ngram_model(model, columns, window_1C[0], word)
-    layout: ColumnLayout | None = getattr(model, "layout", None)
-    blocks: dict[str, Block] = getattr(model, "blocks", {})
-    if layout is None:  # a model of some other kind: one column
+    if not isinstance(model, Mixture):  # of some other kind: one column
         return [_block("model", "model", columns)]
     records = []
-    for name, span in layout.spans.items():
-        block, own = blocks[name], columns[span.columns]
+    for name, span in model.layout.spans.items():
+        block, own = model.blocks[name], columns[span.columns]
         record = _block(name, block.kind, own)
         if isinstance(block, NgramBlock):
             record |= _counted(block, own, window_1C[0], word)
@@ -91,7 +90,7 @@ def blocks_of(model: LanguageModel, columns: list[Record], window_1C: Ids, word:
             own_word = other.vocabulary.id(model.vocabulary.word(word))
             record["inside"] = reasons(other, window, own_word, depth=depth + 1)
         records.append(record)
-    rest = columns[layout.dense :]
+    rest = columns[model.layout.dense :]
     return records + ([_block(DELTA, DELTA, rest)] if rest else [])
 
 
@@ -122,13 +121,8 @@ def _with_evidence(vocabulary: Vocabulary, found: Sequence[Evidence], columns: S
 
 
 def _block(name: str, kind: str, columns: list[Record]) -> Record:
-    return {
-        "name": name,
-        "kind": kind,
-        "weight": sum(column["weight"] for column in columns),
-        "share": sum(column["share"] for column in columns),
-        "columns": columns,
-    }
+    sums = {of: sum(column[of] for column in columns) for of in ("weight", "share")}
+    return {"name": name, "kind": kind, **sums, "columns": columns}
 
 
 def words_in(vocabulary: Vocabulary, ids: Sequence[int]) -> list[str]:

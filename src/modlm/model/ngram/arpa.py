@@ -13,9 +13,8 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from modlm.arrays import AnyFloats, Bools, Floats, Ids, in_parallel
+from modlm.arrays import Bools, Floats, Ids, in_parallel
 from modlm.counts.trie import Trie
 from modlm.errors import InputError
 from modlm.formats.arpa import ArpaRows, ArpaSection, ArpaTables, read_arpa, write_arpa
@@ -41,9 +40,7 @@ def read_model(path: str | Path) -> NgramLM:
     return NgramLM(vocabulary, compiled)
 
 
-def from_arpa(
-    tables: ArpaTables, *, dtype: DTypeLike = np.float64, workers: int | None = None
-) -> tuple[Vocabulary, Compiled]:
+def from_arpa(tables: ArpaTables) -> tuple[Vocabulary, Compiled]:
     """The model that the tables hold; `InputError` for n-grams that are there twice or without their context.
 
     An `<unk>` that is not there gets log10 probability -100, as in KenLM. Sentences begin after the longest run of
@@ -58,24 +55,24 @@ def from_arpa(
     trie = Trie(
         np.zeros(levels[-1], np.uint32), np.zeros(levels[top] + 1, np.uint32), np.zeros(levels[-1], np.uint32), levels
     )
-    probs, backoffs = np.zeros(levels[-1], dtype), np.ones(levels[top], dtype)
+    probs, backoffs = np.zeros(levels[-1]), np.ones(levels[top])
     trie.words[1 : levels[2]], trie.first[0], trie.first[1] = np.arange(vocab_size + 1), 1, levels[2]
     _fill_unigrams(tables, probs, backoffs)
-    sorts = in_parallel([partial(_sorted, table.ngrams, vocab_size) for table in tables.orders], workers=workers)
+    sorts = in_parallel([partial(_sorted, table.ngrams, vocab_size) for table in tables.orders])
     for order in range(2, top + 1):
-        rows = _place(tables, sorts, order, trie, workers)
+        rows = _place(tables, sorts, order, trie)
         begin, end = levels[order], levels[order + 1]
         probs[begin:end] = _plain(tables, order, tables.orders[order - 1].log10_probs[rows])
         if order < top:
             backoffs[begin:end] = _plain(tables, order, tables.orders[order - 1].log10_backoffs[rows])
-    nodes, leaves = empty_records(trie, dtype)
+    nodes, leaves = empty_records(trie, np.float64)
     nodes["prob"][:-1], nodes["backoff"][:-1], leaves["prob"] = probs[: levels[top]], backoffs, probs[levels[top] :]
     begun = (node for node in only_starts(trie) if trie.first[node] < trie.first[node + 1])  # with something after it
     start = max(begun, default=0) if tables.has_start else 0
     return tables.vocabulary, Compiled(trie.words, nodes, leaves, levels, start)
 
 
-def _fill_unigrams(tables: ArpaTables, probs: AnyFloats, backoffs: AnyFloats) -> None:
+def _fill_unigrams(tables: ArpaTables, probs: Floats, backoffs: Floats) -> None:
     unigrams = tables.orders[0]
     nodes = 1 + unigrams.ngrams[:, 0].astype(np.int64)
     probs[nodes] = _plain(tables, 1, unigrams.log10_probs)
@@ -111,7 +108,7 @@ def _sorted(ngrams: Ids, vocab_size: int) -> Ids:
     return rows
 
 
-def _place(tables: ArpaTables, sorts: list[Ids], order: int, trie: Trie, workers: int | None) -> Ids:
+def _place(tables: ArpaTables, sorts: list[Ids], order: int, trie: Trie) -> Ids:
     """Bring the n-grams of an order into the trie; the row of each of its nodes."""
     from modlm.model.ngram.arpa_kernels import fill_followers, place_followers
 
@@ -126,7 +123,7 @@ def _place(tables: ArpaTables, sorts: list[Ids], order: int, trie: Trie, workers
         raise _fault(tables, order, *rows[max(0, placed - 1) : placed + 1].tolist())
     trie.first[high] = trie.levels[order + 1]
     fill = partial(fill_followers, ngrams, rows, high, trie.words, trie.first, trie.suffix)
-    over_contexts(trie.levels, order, fill, workers=workers)
+    over_contexts(trie.levels, order, fill)
     return rows
 
 

@@ -153,17 +153,6 @@ class Compiled:
         check_sound(trie)
         return trie
 
-    @property
-    def probs(self) -> AnyFloats:
-        """The probabilities of all nodes, copied."""
-        return np.concatenate((self.nodes["prob"][:-1], self.leaves["prob"]))
-
-    @property
-    def backoffs(self) -> AnyFloats:
-        """The backoffs of all contexts."""
-        backoffs: AnyFloats = self.nodes["backoff"][:-1]
-        return backoffs
-
     def score(self, ids: Ids, *, workers: int | None = None) -> Floats:
         """P of each word of a text of whole sentences, 1 at each `<s>`."""
         walk = self._walk()
@@ -221,7 +210,7 @@ class Compiled:
 
 
 def over_contexts(
-    levels: tuple[int, ...], order: int, task: Callable[[int, int], None], *, workers: int | None
+    levels: tuple[int, ...], order: int, task: Callable[[int, int], None], *, workers: int | None = None
 ) -> None:  # fmt: skip
     """task(low, high) for ranges that cover the contexts of an order's n-grams, in parallel."""
     low, high = levels[order - 1 : order + 1]

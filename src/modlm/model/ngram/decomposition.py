@@ -14,19 +14,15 @@ from modlm.blocks import CONSTANT_BLOCKS
 from modlm.model.ngram.compiled import Compiled
 
 
-def decomposed(
-    compiled: Compiled, states: Ints, words_B: Ids, extra: tuple[str, ...]
-) -> tuple[Floats, Floats]:  # fmt: skip
+def decomposed(compiled: Compiled, states: Ints, words_B: Ids, extra: tuple[str, ...]) -> tuple[Floats, Floats]:
     """P_k (B, K) and lambda_k (B, K) of a word after each state: the orders, then the constant columns `extra`.
 
     These share what falls through the unigrams. As in the mixture, the column of a context that was not seen is uniform
     and has no weight. Exact up to the rounding of the compiled probabilities, relative to the word's whole probability.
     """
-    constants_BE = np.stack(
-        [CONSTANT_BLOCKS[name].distribution(compiled.vocab_size)[words_B] for name in extra], axis=1
-    )
-    levels, order = compiled.levels, compiled.order
-    columns_BN, weights_BN = np.full((len(words_B), order), 1.0 / compiled.vocab_size), np.zeros((len(words_B), order))
+    levels, order, size = compiled.levels, compiled.order, compiled.vocab_size
+    constants_BE = np.stack([CONSTANT_BLOCKS[name].distribution(size)[words_B] for name in extra], axis=1)
+    columns_BN, weights_BN = np.full((len(words_B), order), 1.0 / size), np.zeros((len(words_B), order))
     left_B, context = np.ones(len(words_B)), np.asarray(states, dtype=np.int64)
     for n in range(order, 0, -1):
         here = np.flatnonzero(np.searchsorted(levels, context, side="right") == n)  # contexts of n - 1 words
@@ -39,7 +35,7 @@ def decomposed(
         below = compiled.advance(shorter, words)[2] if n > 1 else constants_BE[here].mean(axis=1)
         own = np.where(nodes >= levels[n], np.maximum(whole - fallback * below, 0.0), 0.0)
         kept = 1.0 - fallback
-        columns_BN[here, n - 1] = np.where(kept > 0, own / np.where(kept > 0, kept, 1.0), 1.0 / compiled.vocab_size)
+        columns_BN[here, n - 1] = np.where(kept > 0, own / np.where(kept > 0, kept, 1.0), 1.0 / size)
         weights_BN[here, n - 1] = left_B[here] * kept
         left_B[here] *= fallback
         context = context.copy()

@@ -26,15 +26,10 @@ def parts_of(model: NgramLM) -> Parts:
     compiled, counts = model.compiled, model.counts
     arrays: dict[str, np.ndarray] = dict(zip(("words", "nodes", "leaves"), compiled.arrays, strict=True))
     about: dict[str, Any] = {
-        "kind": "ngram",
-        "order": model.order,
-        "levels": list(compiled.levels),
-        "start": compiled.start,
-        "settings": asdict(model.settings) if model.settings else None,
-        "counts": None,
-        "notes": list(model.notes),
+        "kind": "ngram", "order": model.order, "levels": list(compiled.levels), "start": compiled.start,
+        "settings": asdict(model.settings) if model.settings else None, "counts": None, "notes": list(model.notes),
         **model.vocabulary.fingerprints(),
-    }
+    }  # fmt: skip
     if counts is not None:
         about["counts"] = {"edge": counts.edge, "sentences": counts.sentences, "cut_off": list(counts.cut_off)}
         arrays["frequencies"] = counts.frequencies
@@ -49,15 +44,9 @@ def ngram_model(stored: Folder, vocabulary: Vocabulary) -> NgramLM:
     counts = None
     if stored.about.get("counts") is not None:
         own = stored.part("counts")
-        counts = partial(
-            _counts_of,
-            vocabulary,
-            compiled,
-            files.array("frequencies", np.uint32, np.uint64, length=len(compiled.words)),
-            edge=own.word("edge", EDGES),
-            sentences=own.whole("sentences"),
-            cut_off=own.wholes("cut_off"),
-        )
+        frequencies = files.array("frequencies", np.uint32, np.uint64, length=len(compiled.words))
+        about = {"edge": own.word("edge", EDGES), "sentences": own.whole("sentences"), "cut_off": own.wholes("cut_off")}
+        counts = partial(_counts_of, vocabulary, compiled, frequencies, **about)
     return NgramLM(vocabulary, compiled, counts=counts, settings=settings, notes=tuple(stored.list_of("notes", str)))
 
 
@@ -96,5 +85,5 @@ def _settings(stored: Folder, order: int) -> NgramSettings:
     )
 
 
-def _counts_of(vocabulary: Vocabulary, compiled: Compiled, frequencies: np.ndarray, **settings: Any) -> Counts:
-    return Counts(vocabulary, compiled.trie, frequencies, **settings)
+def _counts_of(vocabulary: Vocabulary, compiled: Compiled, frequencies: np.ndarray, **about: Any) -> Counts:
+    return Counts(vocabulary, compiled.trie, frequencies, **about)

@@ -21,7 +21,7 @@ from modlm.model.ngram.compiled import Compiled, over_contexts
 from modlm.text.vocabulary import END
 
 
-def keep_nodes(compiled: Compiled, keep: Bools, *, workers: int | None = None) -> Compiled:
+def keep_nodes(compiled: Compiled, keep: Bools) -> Compiled:
     """The model with the marked nodes only; probabilities and backoffs are taken over as they are.
 
     Root, unigrams and the context of every marked node must be marked. Suffixes become the longest that are kept.
@@ -34,8 +34,8 @@ def keep_nodes(compiled: Compiled, keep: Bools, *, workers: int | None = None) -
     np.cumsum(keep, out=rank[1:])
     assert keep[:contexts][np.diff(rank[trie.first]) > 0].all(), "the context of a kept n-gram must be kept"
     suffix = np.zeros(rank[-1], np.uint32)
-    ranges = even_ranges(len(trie), 4 * threads(workers))
-    in_parallel([partial(link_kept, trie.suffix, keep, rank, *r, suffix) for r in ranges], workers=workers)
+    ranges = even_ranges(len(trie), 4 * threads())
+    in_parallel([partial(link_kept, trie.suffix, keep, rank, *r, suffix) for r in ranges])
     inner = np.append(keep[:contexts], True)  # the last node only ends the range of the one before
     nodes, leaves = compiled.nodes[inner], compiled.leaves[keep[contexts:]]
     nodes["first"], nodes["suffix"][:-1] = rank[trie.first][inner], suffix[: len(nodes) - 1]
@@ -56,7 +56,7 @@ def check_thresholds(thresholds: Sequence[int], order: int) -> tuple[int, ...]:
     if given[0] != 0:
         raise ConfigError(
             f"The first pruning threshold must be 0, but is {given[0]}: all words of the vocabulary stay in the model. "
-            "To make rare words unknown, leave them out of the vocabulary with --min-count."
+            "To make rare words unknown, leave them out of the vocabulary (min_count)."
         )
     if any(longer < shorter for shorter, longer in pairwise(given)):
         raise ConfigError(
@@ -66,9 +66,7 @@ def check_thresholds(thresholds: Sequence[int], order: int) -> tuple[int, ...]:
     return given + (given[-1],) * (order - len(given))
 
 
-def prune_by_count(
-    compiled: Compiled, raw: Counts, thresholds: Sequence[int], *, workers: int | None = None
-) -> Compiled:
+def prune_by_count(compiled: Compiled, raw: Counts, thresholds: Sequence[int]) -> Compiled:
     """The model without the n-grams whose raw count is at most their order's threshold, as `lmplz --prune`.
 
     The model must have been compiled with the same thresholds, so that these n-grams have no mass of their own: then
@@ -86,10 +84,10 @@ def prune_by_count(
         keep[nodes] |= raw.frequencies[nodes] > checked[order - 1]
     for order in range(trie.order - 1, 1, -1):  # imported counts may have an n-gram more often than its context
         keep_contexts(compiled.nodes, trie.levels[order], trie.levels[order + 1], keep)
-    return keep_nodes(compiled, keep, workers=workers)
+    return keep_nodes(compiled, keep)
 
 
-def prune_by_entropy(compiled: Compiled, threshold: float, *, workers: int | None = None) -> Compiled:
+def prune_by_entropy(compiled: Compiled, threshold: float) -> Compiled:
     """The model without the n-grams that hardly matter, as SRILM's `ngram -prune` (Stolcke 1998).
 
     An n-gram goes if that alone raises the perplexity of text that follows the model by less than `threshold`, relative
@@ -98,11 +96,11 @@ def prune_by_entropy(compiled: Compiled, threshold: float, *, workers: int | Non
     """
     if not 0 < threshold < math.inf:
         raise ConfigError(f"The pruning threshold must be above 0, but is {threshold:g}; 1e-8 is a usual one.")
-    smaller = keep_nodes(compiled, worth_keeping(compiled, threshold, workers=workers), workers=workers)
-    return with_new_backoffs(smaller, workers=workers)
+    smaller = keep_nodes(compiled, worth_keeping(compiled, threshold))
+    return with_new_backoffs(smaller)
 
 
-def worth_keeping(compiled: Compiled, threshold: float, *, workers: int | None = None) -> Bools:
+def worth_keeping(compiled: Compiled, threshold: float) -> Bools:
     """Which nodes relative-entropy pruning keeps."""
     from modlm.model.ngram.pruning_kernels import keep_contexts, mark_kept
 
@@ -113,7 +111,7 @@ def worth_keeping(compiled: Compiled, threshold: float, *, workers: int | None =
     for order in range(compiled.order, 1, -1):
         if order < compiled.order:
             keep_contexts(compiled.nodes, levels[order], levels[order + 1], keep)
-        over_contexts(levels, order, marked, workers=workers)
+        over_contexts(levels, order, marked)
     return keep
 
 
@@ -131,14 +129,12 @@ def context_probs(compiled: Compiled) -> Floats:
     return marginals
 
 
-def with_new_backoffs(compiled: Compiled, *, workers: int | None = None) -> Compiled:
+def with_new_backoffs(compiled: Compiled) -> Compiled:
     """The model with backoffs that make the probabilities after every context sum to one."""
     from modlm.model.ngram.pruning_kernels import renormalise
 
     nodes, leaves = np.array(compiled.nodes), compiled.leaves
-    renewed = partial(
-        renormalise, compiled.words, read_only(nodes), leaves, compiled.vocab_size, nodes["backoff"]
-    )  # fmt: skip
+    renewed = partial(renormalise, compiled.words, read_only(nodes), leaves, compiled.vocab_size, nodes["backoff"])
     for order in range(2, compiled.order + 1):
-        over_contexts(compiled.levels, order, renewed, workers=workers)
+        over_contexts(compiled.levels, order, renewed)
     return Compiled(compiled.words, nodes, leaves, compiled.levels, compiled.start)
