@@ -259,9 +259,9 @@ class NgramLM(LanguageModel):
 
     @cached_property
     def _sentence_scorer(self) -> Callable[[str], float]:
-        from modlm.model.ngram.sentence_kernels import sentence_scorer
+        from modlm.model.ngram.sentence_kernels import SentenceScorer
 
-        return sentence_scorer(self.vocabulary, self.compiled)
+        return SentenceScorer(self.vocabulary, self.compiled)
 
     def score(self, sentence: str | Sequence[str]) -> float:
         """The natural logarithm of a sentence's probability, its end included."""
