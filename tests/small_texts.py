@@ -63,7 +63,7 @@ def model_of(
 ) -> NgramLM:
     """An n-gram model in full precision."""
     counts = counts_of(text, order=order, edge=edge, vocabulary=vocabulary)
-    return NgramLM.from_counts(counts, smoothing=smoothing, discounts=discounts, extra=extra, dtype=dtype, workers=1)
+    return NgramLM.from_counts(counts, smoothing=smoothing, discounts=discounts, extra=extra, dtype=dtype)
 
 
 def oracle_of(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,3 +99,49 @@ def test_only_the_table_of_families_names_later_modules(path: Path) -> None:
             found = re.fullmatch(r"modlm\.(\w+)(\.\w+)*(:\w+)?", node.value)
             if found and found[1] in LAYERS:
                 assert LAYERS.index(found[1]) <= LAYERS.index(own), f"{label(path)} names {node.value}"
+
+
+def module_of(path: Path) -> str:
+    """Its dotted name."""
+    parts = ("modlm", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_at_run_time(path: Path) -> set[str]:
+    """The modules of ours that it imports, anywhere in it, but for type checkers."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    guards = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    for_types = {id(inner) for guard in guards for inner in ast.walk(guard)}
+    names = {name for node in ast.walk(tree) if id(node) not in for_types for name in names_in(node)}
+    deepest = {name for name in names if name in NAMES}
+    return {name for name in deepest if not any(other.startswith(f"{name}.") for other in deepest)} - {module_of(path)}
+
+
+NAMES = {module_of(path) for path in MODULES}
+
+
+def test_no_modules_import_one_another_in_a_ring() -> None:
+    """Imports inside functions count: what is put off is still a ring."""
+    graph = {
+        module_of(path): imports_at_run_time(path) for path in MODULES if path.stem not in ("__init__", "__main__")
+    }
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(f"a ring: {' -> '.join(error.args[1])}")
+
+
+def test_no_module_name_stands_three_times() -> None:
+    times = Counter(path.stem for path in MODULES)
+    assert not [name for name, count in times.items() if count > 2 and name != "__init__"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_functions_take_eight_parameters_at_most(path: Path) -> None:
+    """But for kernels, commands, and `modlm.train`, which is one."""
+    if path.stem.endswith(KERNELS) or layer_of(path) == "cli" or path.stem == "from_python":
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+            assert len([name for name in names if name not in ("self", "cls")]) <= 8, f"{node.name}: {', '.join(names)}"

@@ -8,7 +8,8 @@ import pytest
 from modlm.blocks import NgramBlock
 from modlm.counts import count_text
 from modlm.errors import ConfigError
-from modlm.model.ngram_lm import NgramLM, heuristic_mixture
+from modlm.model.ngram.estimation import heuristic_mixture
+from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import SMOOTHERS, estimate
 from oracle import Oracle
 from small_texts import TEXTS, contexts_of, flat_ids, windows_of

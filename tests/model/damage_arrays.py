@@ -85,7 +85,7 @@ def export(model: NgramLM) -> None:
 def count_again(model: NgramLM) -> None:
     """What can be made of the counts."""
     if model.counts is not None:
-        NgramLM.from_counts(model.counts, workers=1)
+        NgramLM.from_counts(model.counts)
         export_counts(model.counts, os.devnull)
         merge([model.counts, model.counts])
 

@@ -19,7 +19,8 @@ from modlm.mixers import StaticMixer
 from modlm.model.folder import save
 from modlm.model.mixture import Mixture
 from modlm.model.ngram.arpa import to_arpa
-from modlm.model.ngram_lm import NgramLM, heuristic_mixture
+from modlm.model.ngram.estimation import heuristic_mixture
+from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text import Corpus
 from modlm.training.blocks import RunBlock, dense_blocks

@@ -42,8 +42,9 @@ def convert(
     """  # fmt: skip
     from modlm.counts import export_counts
     from modlm.formats.kinds import kind_of
-    from modlm.model.folder import load, save, save_arpa
-    from modlm.model.ngram_training import counts_at
+    from modlm.model.folder import load, save
+    from modlm.model.ngram.arpa import save_arpa
+    from modlm.model.ngram.readable_counts import counts_at
 
     refuse_existing(target, force=force)
     kind = kind_of(source)

@@ -85,9 +85,11 @@ def ngram(
     """  # fmt: skip
     from modlm.blocks import CONSTANT_BLOCKS
     from modlm.counts import CountOptions
-    from modlm.model.folder import card_of, save, save_arpa
+    from modlm.model.folder import card_of, save
+    from modlm.model.ngram.arpa import save_arpa
+    from modlm.model.ngram.estimation import check_estimation, mixture_from_counts
+    from modlm.model.ngram.readable_counts import counts_of
     from modlm.model.ngram_lm import NgramLM
-    from modlm.model.ngram_training import check_estimation, counts_of, mixture_from_counts
 
     places = several(positions, int, option="--positions", example="4,3,2")
     losses = tuple(

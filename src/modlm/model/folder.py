@@ -10,15 +10,17 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from modlm.blocks.block import UNLIMITED
-from modlm.errors import ConfigError, ModelFolderError
-from modlm.families import MODELS
-from modlm.model.language_model import LanguageModel
+from modlm.errors import ModelFolderError
+from modlm.families import MODELS, READERS
 from modlm.store.folder import open_folder, write_folder
 from modlm.store.manifest import Verify, is_folder
 from modlm.text.vocabulary_files import vocabulary_in
+
+if TYPE_CHECKING:
+    from modlm.model.language_model import LanguageModel
 
 KIND = "model"
 CARD = "card.md"
@@ -29,16 +31,6 @@ def save(model: LanguageModel, target: str | os.PathLike[str], *, card: str = ""
     parts = model.parts()
     texts = {**parts.texts, CARD: card or default_card(model)}
     write_folder(target, kind=KIND, about=parts.settings, arrays=parts.arrays, texts=texts, overwrite=overwrite)
-
-
-def save_arpa(model: LanguageModel, target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write an n-gram model as an ARPA file, gzip if the name ends in .gz; no other model has that form."""
-    from modlm.model.ngram.arpa import to_arpa
-    from modlm.model.ngram_lm import NgramLM
-
-    if not isinstance(model, NgramLM):
-        raise ConfigError("Only n-gram models have an ARPA form; a mixture has none.")
-    to_arpa(model.compiled, model.vocabulary, Path(target), overwrite=overwrite)
 
 
 def card_of(title: str, facts: Iterable[str], *, command: str = "") -> str:
@@ -93,6 +85,5 @@ def _load(place: Path, verify: Verify, functions: Mapping[str, Callable[..., Any
         return model
     if not place.exists():
         raise ModelFolderError(f"There is no model at {place}. Give a model folder or an ARPA file.")
-    from modlm.model.ngram.arpa import read_model
-
-    return read_model(place)
+    read: LanguageModel = READERS["arpa"](place)
+    return read

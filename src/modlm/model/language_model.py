@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.blocks.block import NOTHING
+from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, ModlmError, VocabularyError
+from modlm.model.folder import save
 from modlm.store.folder import Parts
 from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 
@@ -69,6 +71,11 @@ class LanguageModel(abc.ABC):
     """Whether it looks at sentences before its own, where there are any."""
     folder: str | None = None
     """The folder that it was loaded from."""
+
+    @property
+    def counts(self) -> Counts | None:
+        """The counts that it came from, if it kept them."""
+        return None
 
     @property
     def window_length(self) -> int:
@@ -178,8 +185,6 @@ class LanguageModel(abc.ABC):
 
     def save(self, target: str | os.PathLike[str], *, card: str = "", overwrite: bool = False) -> None:
         """Write a model folder, which `modlm.load` opens; `card` says in Markdown what the model is."""
-        from modlm.model.folder import save
-
         save(self, target, card=card, overwrite=overwrite)
 
     # ---- next words ----------------------------------------------------------------------------------------------

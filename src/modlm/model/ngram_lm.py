@@ -8,7 +8,7 @@ again and text can be added later.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,43 +16,27 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from modlm.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, threads
-from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
-from modlm.blocks.block import Block, ColumnLayout
+from modlm.blocks import CONSTANT_BLOCKS
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError, ModlmError
-from modlm.mixers import HeuristicMixer
+from modlm.model.folder import load
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram.compiled import Compiled, compile_estimates
 from modlm.model.ngram.decomposition import decomposed
+from modlm.model.ngram.estimation import DEFAULT_SMOOTHING, NgramSettings, check_estimation, heuristic_mixture, ids_of
+from modlm.model.ngram.parts import parts_of, read_parts
 from modlm.model.ngram.pruning import prune_by_count, prune_by_entropy
+from modlm.model.ngram.readable_counts import counts_of
 from modlm.smoothing import SMOOTHERS, Estimates, Smoother, estimate, smoother_of
 from modlm.store.folder import Folder, Parts
-from modlm.text.corpus import Corpus
 from modlm.text.encoding import encode_sentences
+from modlm.text.options import TextOptions
 from modlm.text.sources import Text
 from modlm.text.vocabulary import Vocabulary
 
-DEFAULT_SMOOTHING = "modified-kneser-ney"
 STRETCH = 8192  # sentences of a batch that one thread takes at a time, at most
 SMALL = 512  # sentences below which a second thread does not pay
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NgramSettings:
-    """How counts became a model."""
-
-    smoothing: str = DEFAULT_SMOOTHING
-    parameters: dict[str, Any] = field(default_factory=dict)
-    """Those of the smoothing family, learned ones too."""
-    discounts: tuple[tuple[float, ...], ...] = ()
-    """For each order, what counts of 1, 2, … lose; the last holds for all larger ones."""
-    extra: tuple[str, ...] = ("uniform",)
-    """The columns that share what falls through the unigrams."""
-    prune: tuple[int, ...] = ()
-    """For each order, the raw count up to which n-grams were dropped."""
-    prune_entropy: float = 0.0
-    """The relative rise in perplexity for which an n-gram was dropped."""
 
 
 class NgramLM(LanguageModel):
@@ -95,16 +79,13 @@ class NgramLM(LanguageModel):
 
     def parts(self) -> Parts:
         """See `model.ngram.parts`."""
-        from modlm.model.ngram.parts import parts_of
-
-        return parts_of(self)
+        return parts_of(self.vocabulary, self.compiled, self.counts, self.settings, self.notes)
 
     @classmethod
     def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> NgramLM:
         """The model that a folder keeps."""
-        from modlm.model.ngram.parts import ngram_model
-
-        return ngram_model(stored, vocabulary)
+        compiled, rest = read_parts(stored, vocabulary)
+        return cls(vocabulary, compiled, **rest)
 
     def described(self) -> dict[str, Any]:
         """Order, n-grams, and how they were estimated as far as that is known."""
@@ -124,41 +105,28 @@ class NgramLM(LanguageModel):
         *,
         smoothing: str | Smoother = DEFAULT_SMOOTHING,
         held_out: Text | None = None,
-        vocabulary: Vocabulary | None = None,
-        edge: str | None = None,
-        max_words: int | None = None,
-        min_count: int = 1,
-        encoding_errors: str = "strict",
         discounts: Sequence[Sequence[float]] | None = None,
         extra: Sequence[str] = ("uniform",),
         prune: Sequence[int] = (),
         prune_entropy: float = 0.0,
-        engine: str | None = None,
-        memory: str | None = None,
-        workers: int | None = None,
+        **options: Any,
     ) -> NgramLM:
         """Train on text: files, sentences, or a Corpus. The defaults give what KenLM's lmplz gives, with order 5.
 
         Files may also be count files, folders of counts or corpora, and model folders that kept their counts; several,
-        as a list of paths, are added up, and the order and the edge are those of the counts. Bytes that are not UTF-8
-        become U+FFFD with `encoding_errors="replace"`. A `memory` limit such as "2GB" counts on disk. `prune` drops
-        n-grams with counts up to a threshold for each order, `prune_entropy` those that change perplexity by less.
-        A smoothing family that learns does so from a `held_out` text, or from the counts themselves.
+        as a list of paths, are added up, and the order and the edge are those of the counts. `prune` drops n-grams with
+        counts up to a threshold for each order, `prune_entropy` those that change perplexity by less. A smoothing
+        family that learns does so from a `held_out` text, or from the counts themselves. Further options are those of
+        `TextOptions` (`vocabulary`, `max_words`, `min_count`, `encoding_errors="replace"`) and of `CountOptions`
+        (`edge`, `engine`, `memory="2GB"` to count on disk).
         """
-        from modlm.model.ngram_training import check_estimation, counts_of
-        from modlm.text.options import TextOptions
-
         check_estimation(order, smoothing=smoothing, discounts=discounts, prune=prune)
-        reading = TextOptions(
-            vocabulary=vocabulary, max_words=max_words, min_count=min_count, encoding_errors=encoding_errors,
-            workers=workers,
-        )  # fmt: skip
-        counts = counts_of(
-            text, reading, order=order, edge=edge, engine=engine, memory=memory, workers=workers
-        )  # fmt: skip
+        reading = {name: options[name] for name in TextOptions.__slots__ if name in options}
+        counting = {name: value for name, value in options.items() if name not in reading or name == "workers"}
+        counts = counts_of(text, TextOptions(**reading), order=order, **counting)
         return cls.from_counts(
             counts, smoothing=smoothing, held_out=held_out, discounts=discounts, extra=extra, prune=prune,
-            prune_entropy=prune_entropy, workers=workers,
+            prune_entropy=prune_entropy,
         )  # fmt: skip
 
     @classmethod
@@ -173,7 +141,6 @@ class NgramLM(LanguageModel):
         prune: Sequence[int] = (),
         prune_entropy: float = 0.0,
         dtype: DTypeLike = np.float32,
-        workers: int | None = None,
     ) -> NgramLM:
         """Smooth and compile counts, which stay with the model unless it is pruned."""
         if not set(extra) <= set(CONSTANT_BLOCKS) or "uniform" not in extra:
@@ -192,7 +159,7 @@ class NgramLM(LanguageModel):
         )
         columns = [CONSTANT_BLOCKS[name].distribution(len(counts.vocabulary)) for name in extra]
         lowest: Floats = np.mean(columns, axis=0)
-        compiled = compile_estimates(estimates, counts, lowest=lowest, prune=tuple(prune), dtype=dtype, workers=workers)
+        compiled = compile_estimates(estimates, counts, lowest=lowest, prune=tuple(prune), dtype=dtype)
         if any(prune):
             compiled = prune_by_count(compiled, counts, prune)
         if prune_entropy:
@@ -321,21 +288,6 @@ class NgramLM(LanguageModel):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.folder is not None:
-            from modlm.model.folder import load
-
             return load, (self.folder,)
         again = partial(NgramLM, counts=self.counts, settings=self.settings, notes=self.notes)
         return again, (self.vocabulary, self.compiled)
-
-
-def ids_of(text: Text | None, vocabulary: Vocabulary) -> Ids | None:
-    """A text as ids, if there is one."""
-    return None if text is None else np.asarray(Corpus.from_text(text, vocabulary).ids)
-
-
-def heuristic_mixture(estimates: Estimates, *, extra: Sequence[str] = ("uniform",)) -> Mixture:
-    """The orders as columns, the family's own fallbacks as weights."""
-    vocabulary = estimates.counts.vocabulary
-    blocks: dict[str, Block] = {"ngram": NgramBlock(estimates)}
-    blocks |= {name: CONSTANT_BLOCKS[name](vocabulary) for name in extra}
-    return Mixture(vocabulary, blocks, HeuristicMixer(ColumnLayout(blocks), estimates.smoother))

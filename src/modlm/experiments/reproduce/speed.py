@@ -15,7 +15,7 @@ from modlm.blocks.block import ColumnLayout
 from modlm.blocks.ngram import NgramBlock
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
-from modlm.model.ngram_lm import heuristic_mixture
+from modlm.model.ngram.estimation import heuristic_mixture
 from modlm.text.corpus import Corpus
 from modlm.training.blocks import RunBlock, all_blocks, dense_blocks
 from modlm.training.config import RunConfig

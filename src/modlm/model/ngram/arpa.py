@@ -7,6 +7,7 @@ Numbers are log10 in the file and plain here; in double precision they read back
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
@@ -16,8 +17,9 @@ import numpy as np
 
 from modlm.arrays import Bools, Floats, Ids, in_parallel
 from modlm.counts.trie import Trie
-from modlm.errors import InputError
+from modlm.errors import ConfigError, InputError
 from modlm.formats.arpa import ArpaRows, ArpaSection, ArpaTables, read_arpa, write_arpa
+from modlm.model.language_model import LanguageModel
 from modlm.model.ngram.compiled import Compiled, empty_records, over_contexts
 from modlm.model.ngram.padded_starts import log10, node_rows, only_starts, rows_with_one_start
 from modlm.model.ngram_lm import NgramLM
@@ -38,6 +40,13 @@ def read_model(path: str | Path) -> NgramLM:
     if error > PROPER:
         log.warning("%s: after some contexts the probabilities do not sum to 1 but are %.2g off", path, error)
     return NgramLM(vocabulary, compiled)
+
+
+def save_arpa(model: LanguageModel, target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write an n-gram model as an ARPA file, gzip if the name ends in .gz; no other model has that form."""
+    if not isinstance(model, NgramLM):
+        raise ConfigError("Only n-gram models have an ARPA form; a mixture has none.")
+    to_arpa(model.compiled, model.vocabulary, Path(target), overwrite=overwrite)
 
 
 def from_arpa(tables: ArpaTables) -> tuple[Vocabulary, Compiled]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
@@ -13,7 +14,7 @@ from modlm.blocks import CONSTANT_BLOCKS
 from modlm.blocks.ngram import stored_discounts
 from modlm.counts.counts import EDGES, MAX_ORDER, Counts
 from modlm.model.ngram.compiled import Compiled, leaf_type, node_type
-from modlm.model.ngram_lm import NgramLM, NgramSettings
+from modlm.model.ngram.estimation import NgramSettings
 from modlm.smoothing.smoother import smoother_in
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
@@ -21,33 +22,49 @@ from modlm.text.vocabulary import Vocabulary
 PLACE = "columns/ngram/"
 
 
-def parts_of(model: NgramLM) -> Parts:
+def parts_of(
+    vocabulary: Vocabulary,
+    compiled: Compiled,
+    counts: Counts | None,
+    settings: NgramSettings | None,
+    notes: Iterable[str],
+) -> Parts:
     """What a folder keeps of an n-gram model."""
-    compiled, counts = model.compiled, model.counts
     arrays: dict[str, np.ndarray] = dict(zip(("words", "nodes", "leaves"), compiled.arrays, strict=True))
     about: dict[str, Any] = {
-        "kind": "ngram", "order": model.order, "levels": list(compiled.levels), "start": compiled.start,
-        "settings": asdict(model.settings) if model.settings else None, "counts": None, "notes": list(model.notes),
-        **model.vocabulary.fingerprints(),
-    }  # fmt: skip
+        "kind": "ngram",
+        "order": compiled.order,
+        "levels": list(compiled.levels),
+        "start": compiled.start,
+        "settings": asdict(settings) if settings else None,
+        "counts": None,
+        "notes": list(notes),
+        **vocabulary.fingerprints(),
+    }
     if counts is not None:
         about["counts"] = {"edge": counts.edge, "sentences": counts.sentences, "cut_off": list(counts.cut_off)}
         arrays["frequencies"] = counts.frequencies
-    return Parts(about, Parts({}, arrays).within(PLACE).arrays, model.vocabulary.files())
+    return Parts(about, Parts({}, arrays).within(PLACE).arrays, vocabulary.files())
 
 
-def ngram_model(stored: Folder, vocabulary: Vocabulary) -> NgramLM:
-    """The n-gram model that a folder keeps."""
+def read_parts(stored: Folder, vocabulary: Vocabulary) -> tuple[Compiled, dict[str, Any]]:
+    """The compiled form that a folder keeps, and the counts, settings and notes that go with it."""
     files = replace(stored, inside=stored.inside + PLACE)
     compiled = _compiled(files, vocabulary)
     settings = None if stored.about.get("settings") is None else _settings(stored.part("settings"), compiled.order)
     counts = None
     if stored.about.get("counts") is not None:
         own = stored.part("counts")
-        frequencies = files.array("frequencies", np.uint32, np.uint64, length=len(compiled.words))
-        about = {"edge": own.word("edge", EDGES), "sentences": own.whole("sentences"), "cut_off": own.wholes("cut_off")}
-        counts = partial(_counts_of, vocabulary, compiled, frequencies, **about)
-    return NgramLM(vocabulary, compiled, counts=counts, settings=settings, notes=tuple(stored.list_of("notes", str)))
+        counts = partial(
+            _counts_of,
+            vocabulary,
+            compiled,
+            files.array("frequencies", np.uint32, np.uint64, length=len(compiled.words)),
+            edge=own.word("edge", EDGES),
+            sentences=own.whole("sentences"),
+            cut_off=own.wholes("cut_off"),
+        )
+    return compiled, {"counts": counts, "settings": settings, "notes": tuple(stored.list_of("notes", str))}
 
 
 def _compiled(stored: Folder, vocabulary: Vocabulary) -> Compiled:

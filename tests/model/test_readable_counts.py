@@ -9,9 +9,11 @@ import pytest
 
 from modlm.counts import count_text, export_counts
 from modlm.errors import ConfigError
-from modlm.model.folder import card_of, save_arpa
+from modlm.model.folder import card_of
+from modlm.model.ngram.arpa import save_arpa
+from modlm.model.ngram.estimation import mixture_from_counts
+from modlm.model.ngram.readable_counts import counts_at, counts_of
 from modlm.model.ngram_lm import NgramLM
-from modlm.model.ngram_training import counts_at, counts_of, mixture_from_counts
 from modlm.text.corpus import Corpus
 
 OLD = ["a b c a", "b c", "c a b"]

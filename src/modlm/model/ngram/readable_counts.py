@@ -8,16 +8,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from modlm.counts import MAX_ORDER, CountOptions, Counts, import_counts, merge, open_counts, tally_text
+from modlm.counts import CountOptions, Counts, import_counts, merge, open_counts, tally_text
 from modlm.counts.spark.store import has_scheme
 from modlm.errors import ConfigError
 from modlm.formats.kinds import folder_kind, kind_of
 from modlm.model.folder import load
-from modlm.model.mixture import Mixture
-from modlm.model.ngram.pruning import check_thresholds
-from modlm.model.ngram_lm import DEFAULT_SMOOTHING, NgramLM, heuristic_mixture, ids_of
-from modlm.smoothing import Smoother, estimate, smoother_of
-from modlm.smoothing.estimates import given_discounts
 from modlm.text.corpus import Corpus
 from modlm.text.options import TextOptions
 from modlm.text.sources import Text
@@ -88,30 +83,6 @@ def counts_at(path: str | os.PathLike[str]) -> Counts:
     if kind == "count file":
         return import_counts(place)
     model = load(place)
-    if not isinstance(model, NgramLM) or model.counts is None:
+    if model.counts is None:
         raise ConfigError(f"The model {path} was pruned or mixed and has no counts. One can train on {READABLE}.")
     return model.counts
-
-
-def check_estimation(
-    order: int | None, *, smoothing: str | Smoother, discounts: Sequence[Sequence[float]] | None, prune: Sequence[int]
-) -> None:
-    """Refuse before counting what would be refused after it; without an order, as far as that can be known."""
-    smoother_of(smoothing)
-    if prune:
-        check_thresholds(prune, order or MAX_ORDER)
-    if discounts:
-        given_discounts(discounts, order or len(discounts))
-
-
-def mixture_from_counts(
-    counts: Counts,
-    *,
-    smoothing: str | Smoother = DEFAULT_SMOOTHING,
-    held_out: Text | None = None,
-    discounts: Sequence[Sequence[float]] | None = None,
-    extra: Sequence[str] = ("uniform",),
-) -> Mixture:
-    """The orders of counts as columns under heuristic weights: the form of skip n-grams, which cannot be compiled."""
-    made = estimate(smoother_of(smoothing), counts, discounts=discounts, held_out=ids_of(held_out, counts.vocabulary))
-    return heuristic_mixture(made, extra=extra)

@@ -1,0 +1,78 @@
+"""How counts become an n-gram model: the settings of that, checked before anything is counted, and the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from modlm.arrays import Ids
+from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
+from modlm.blocks.block import Block, ColumnLayout
+from modlm.counts import MAX_ORDER, Counts
+from modlm.mixers import HeuristicMixer
+from modlm.model.mixture import Mixture
+from modlm.model.ngram.pruning import check_thresholds
+from modlm.smoothing import Estimates, Smoother, estimate, smoother_of
+from modlm.smoothing.estimates import given_discounts
+from modlm.text.corpus import Corpus
+from modlm.text.sources import Text
+from modlm.text.vocabulary import Vocabulary
+
+DEFAULT_SMOOTHING = "modified-kneser-ney"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NgramSettings:
+    """How counts became a model."""
+
+    smoothing: str = DEFAULT_SMOOTHING
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """Those of the smoothing family, learned ones too."""
+    discounts: tuple[tuple[float, ...], ...] = ()
+    """For each order, what counts of 1, 2, … lose; the last holds for all larger ones."""
+    extra: tuple[str, ...] = ("uniform",)
+    """The columns that share what falls through the unigrams."""
+    prune: tuple[int, ...] = ()
+    """For each order, the raw count up to which n-grams were dropped."""
+    prune_entropy: float = 0.0
+    """The relative rise in perplexity for which an n-gram was dropped."""
+
+
+def check_estimation(
+    order: int | None, *, smoothing: str | Smoother, discounts: Sequence[Sequence[float]] | None, prune: Sequence[int]
+) -> None:
+    """Refuse before counting what would be refused after it; without an order, as far as that can be known."""
+    smoother_of(smoothing)
+    if prune:
+        check_thresholds(prune, order or MAX_ORDER)
+    if discounts:
+        given_discounts(discounts, order or len(discounts))
+
+
+def mixture_from_counts(
+    counts: Counts,
+    *,
+    smoothing: str | Smoother = DEFAULT_SMOOTHING,
+    held_out: Text | None = None,
+    discounts: Sequence[Sequence[float]] | None = None,
+    extra: Sequence[str] = ("uniform",),
+) -> Mixture:
+    """The orders of counts as columns under heuristic weights: the form of skip n-grams, which cannot be compiled."""
+    made = estimate(smoother_of(smoothing), counts, discounts=discounts, held_out=ids_of(held_out, counts.vocabulary))
+    return heuristic_mixture(made, extra=extra)
+
+
+def ids_of(text: Text | None, vocabulary: Vocabulary) -> Ids | None:
+    """A text as ids, if there is one."""
+    return None if text is None else np.asarray(Corpus.from_text(text, vocabulary).ids)
+
+
+def heuristic_mixture(estimates: Estimates, *, extra: Sequence[str] = ("uniform",)) -> Mixture:
+    """The orders as columns, the family's own fallbacks as weights."""
+    vocabulary = estimates.counts.vocabulary
+    blocks: dict[str, Block] = {"ngram": NgramBlock(estimates)}
+    blocks |= {name: CONSTANT_BLOCKS[name](vocabulary) for name in extra}
+    return Mixture(vocabulary, blocks, HeuristicMixer(ColumnLayout(blocks), estimates.smoother))
