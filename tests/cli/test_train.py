@@ -52,6 +52,21 @@ def test_flags_alone_train_a_model_that_all_commands_take(
     assert len(words) == 3 and sum(words[0]["shares"].values()) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("mixer", ["heuristic", "static", "gli"])
+def test_a_mixer_without_a_net_is_a_setting(modlm: Modlm, files: Files, tmp_path: Path, mixer: str) -> None:
+    flags = ["--kind", "interpolated", "--order", 3, "--set", f"mixer={mixer}"]
+    outcome = modlm("train", *texts(files), *flags, "-o", tmp_path / "run")
+    assert outcome.code == 0, outcome.err
+    assert "weights fitted to the validation text" in outcome.out and "epochs" not in outcome.out
+    found = modlm("eval", tmp_path / "run", files.test, "--json").json
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert found["perplexity"] == pytest.approx(result["test_perplexity"])
+    again = modlm("train", tmp_path / "run" / "config.toml", "-o", tmp_path / "again", "--json").json
+    assert again["valid_perplexity"] == result["valid_perplexity"]
+    refused = modlm("train", *texts(files), "--set", f"mixer={mixer}", "-o", tmp_path / "hybrid")
+    assert refused.code == 1 and "Set kind = interpolated" in refused.err.replace("\n", " ")
+
+
 def test_the_summary_is_for_people(modlm: Modlm, files: Files, tmp_path: Path) -> None:
     outcome = modlm("train", *texts(files), *SMALL, "-o", tmp_path / "run")
     assert outcome.code == 0

@@ -32,7 +32,7 @@ class Runner:
 
     def __init__(self, folder: Path, *, quick: bool) -> None:
         self.quick = quick
-        self.names: dict[str, Any] = {"__name__": "__page__"}
+        self.names: dict[str, Any] = {"__name__": "__main__"}
         self.servers: list[subprocess.Popen[str]] = []
         self.left_out: list[str] = []
         programs = folder / ".programs"
@@ -57,7 +57,7 @@ class Runner:
         elif ">>>" in text:
             self._session(block, text)
         else:
-            exec(compile(text, f"line {block.line}", "exec"), self.names)
+            exec(compile(text, f"line {block.line}", "exec", dont_inherit=True), self.names)
 
     def close(self) -> None:
         """End the servers that the page started."""
@@ -109,7 +109,10 @@ class Runner:
         for example in page.examples:
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
-                exec(compile(example.source, f"line {block.line + example.lineno + 1}", "single"), self.names)
+                exec(
+                    compile(example.source, f"line {block.line + example.lineno + 1}", "single", dont_inherit=True),
+                    self.names,
+                )
             self._check(block, example.source.strip(), example.want, out.getvalue())
 
     def _is_here(self, name: str) -> bool:

@@ -68,6 +68,8 @@ def test_it_is_trained_by_name(tmp_path: Path) -> None:
     model = modlm.train(tmp_path / "train.txt", tmp_path / "valid.txt", mixer="gli", out=tmp_path / "model")
     static = modlm.train(tmp_path / "train.txt", tmp_path / "valid.txt", mixer="static")
     assert model.perplexity(TEXT[1::2]).perplexity < static.perplexity(TEXT[1::2]).perplexity
+    assert (tmp_path / "model" / "result.json").exists()
+    assert 'mixer = "gli"' in (tmp_path / "model" / "config.toml").read_text()
     assert model.described()["parameters"] == len(modlm.load(tmp_path / "model").mixer.theta_P)  # type: ignore[attr-defined]
 
 

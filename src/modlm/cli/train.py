@@ -24,6 +24,7 @@ ENDS = {
     "epochs": "all epochs done",
     "patience": "ended after several evaluations without a better one",
     "minutes": "ended when its time was over",
+    "fitted": "weights fitted to the validation text",
 }
 
 
@@ -75,6 +76,7 @@ def train(
     modlm train --text train.txt --valid valid.txt -o runs/ff --kind interpolated --net feedforward
     modlm train paper/ptb-hybrid --text ptb.train.txt --valid ptb.valid.txt --test ptb.test.txt -o runs/ptb-hybrid
     modlm train my.toml -o runs/mine --set optimiser.learning_rate=0.0005 --set schedule.patience=10
+    modlm train --text train.txt --valid valid.txt -o runs/gli --kind interpolated --set mixer=gli
     modlm train --resume -o runs/ptb-hybrid
     torchrun --nproc-per-node 2 -m modlm train my.toml -o runs/mine
     """  # fmt: skip
@@ -190,7 +192,8 @@ def print_result(result: Result, *, as_json: bool) -> None:
         return
     print(f"{result.kind} model, {result.parameters:,} parameters; {ENDS[result.stopped]}")
     train = result.best.get("train_perplexity")  # from while it was trained
-    found = {"train": train if isinstance(train, float) else math.inf, "valid": result.valid_perplexity}
+    found = {} if result.stopped == "fitted" else {"train": train if isinstance(train, float) else math.inf}
+    found["valid"] = result.valid_perplexity
     found |= {} if result.test_perplexity is None else {"test": result.test_perplexity}
     masses = {name: result.best.get(f"{name}_dense_mass") for name in found}
     rows = [
@@ -198,8 +201,9 @@ def print_result(result: Result, *, as_json: bool) -> None:
         for name, perplexity in found.items()
     ]
     print_table(["text", "perplexity", "weight on dense columns"], rows)
-    print(
-        f"{result.words:,} words in {result.epochs:.4g} epochs, {result.words_per_second:,.0f} words/s, "
-        f"{result.seconds:,.0f} s with evaluations; the best of {result.evaluations} evaluations"
-    )
+    if result.stopped != "fitted":
+        print(
+            f"{result.words:,} words in {result.epochs:.4g} epochs, {result.words_per_second:,.0f} words/s, "
+            f"{result.seconds:,.0f} s with evaluations; the best of {result.evaluations} evaluations"
+        )
     print(f"{result.model}: {size(folder_bytes(result.model))}")

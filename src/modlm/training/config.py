@@ -8,7 +8,7 @@ from typing import Any
 from modlm.counts.counts import EDGES
 from modlm.counts.skip import check_positions
 from modlm.errors import ConfigError
-from modlm.families import BLOCKS
+from modlm.families import BLOCKS, MIXERS
 from modlm.nets.config import (
     AT_LEAST_1,
     NOT_NEGATIVE,
@@ -202,6 +202,8 @@ class RunConfig:
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     columns: dict[str, ColumnsConfig] = field(default_factory=dict)
     """Count blocks by name; interpolated and hybrid models without any get one for each text."""
+    mixer: str = "net"
+    """Where the weights come from: the net below, or a mixer that is fitted to the validation text at once."""
     net: NetConfig = field(default_factory=NetConfig)
     block_dropout: BlockDropoutConfig = field(default_factory=BlockDropoutConfig)
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
@@ -211,6 +213,11 @@ class RunConfig:
         if isinstance(self.text, str):
             object.__setattr__(self, "text", (self.text,))
         one_of("kind", self.kind, KINDS)
+        one_of("mixer", self.mixer, tuple(MIXERS))
+        if self.mixer != "net" and self.kind != "interpolated":
+            raise ConfigError(
+                f"mixer = {self.mixer} has no weights for delta columns. Set kind = interpolated, or a net."
+            )
         for name, block in self.columns.items():
             if block.source > len(self.text):
                 raise ConfigError(

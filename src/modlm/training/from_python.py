@@ -24,18 +24,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from modlm.blocks.block import ColumnLayout
 from modlm.blocks.function import FunctionBlock
 from modlm.errors import ConfigError, require
 from modlm.families import BODIES, MIXERS
-from modlm.mixers import StaticMixer
 from modlm.model.folder import load
-from modlm.model.interpolation import rows_of
 from modlm.model.language_model import LanguageModel
-from modlm.model.mixture import Mixture
-from modlm.training.config import RunConfig
 from modlm.training.config_file import Table, check_files, located, merged, run_config
 
 if TYPE_CHECKING:
@@ -167,8 +160,6 @@ def train(
     config = run_config(table, where="modlm.train")
     check_files(config)
     functions = {name: block.function for name, block in (columns or {}).items() if isinstance(block, FunctionBlock)}
-    if _without_net(mixer):
-        return _fitted(config, str(mixer), out)
     require("torch", extra="neural", purpose="Training a net")
     from modlm.training.run import train as run
 
@@ -195,8 +186,6 @@ def settings_of(
     table: Table = {"text": _paths(text), "valid": os.fspath(valid), **_net(mixer)}
     if test is not None:
         table["test"] = os.fspath(test)
-    if _without_net(mixer):
-        table |= {"kind": "interpolated"}
     if columns is not None:
         table |= _columns(columns)
     if block_dropout is not None:
@@ -215,7 +204,7 @@ def _net(mixer: Net | str | type[Any]) -> Table:
     if isinstance(mixer, Net):
         return {"net": dict(mixer.settings)}
     if isinstance(mixer, str):
-        return {} if _without_net(mixer) else {"net": {"body": mixer}}
+        return {"mixer": mixer, "kind": "interpolated"} if _without_net(mixer) else {"net": {"body": mixer}}
     if not isinstance(mixer, type):
         raise ConfigError(
             f"mixer must be a name, a net such as modlm.Lstm(hidden=200), or a class of bodies, but is {mixer!r}."
@@ -247,19 +236,3 @@ def _columns(columns: Mapping[str, Column | Constant | FunctionBlock]) -> Table:
 def _without_net(mixer: object) -> bool:
     """Whether it names a mixer that is fitted to the validation text at once."""
     return isinstance(mixer, str) and mixer != "net" and mixer in MIXERS
-
-
-def _fitted(config: RunConfig, kind: str, out: str | os.PathLike[str] | None) -> LanguageModel:
-    """The mixture whose weights suit the validation text."""
-    from modlm.training.blocks import all_blocks, dense_blocks
-    from modlm.training.texts import read_texts
-
-    texts = read_texts(config)
-    vocabulary = texts["train"].vocabulary
-    blocks = all_blocks(config, vocabulary, dense_blocks(config, texts["train"]))
-    layout = ColumnLayout(blocks)
-    equal = Mixture(vocabulary, blocks, StaticMixer(np.full(len(layout), 1 / len(layout))))
-    model = Mixture(vocabulary, blocks, MIXERS[kind].fitted(layout, blocks, rows_of(equal, texts["valid"])))
-    if out is not None:
-        model.save(out)
-    return model

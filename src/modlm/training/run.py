@@ -20,6 +20,7 @@ from modlm.training.blocks import all_blocks
 from modlm.training.checkpoint import CheckpointWriter, shared_checkpoint
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes, join
+from modlm.training.fitted import fit
 from modlm.training.journal import JOURNAL, TIMINGS, Journal, Line
 from modlm.training.live import TensorBoard, check_tensorboard
 from modlm.training.prepare import prepare
@@ -52,6 +53,8 @@ def train(
     Ctrl-C and SIGTERM save a checkpoint and come out as `Interrupted`, a KeyboardInterrupt. `watch` is told of every
     evaluation as the journal is; what it raises ends the run.
     """
+    if config.mixer != "net":
+        return fit(config, Path(folder))
     if tensorboard:
         check_tensorboard()
     processes = join(device)

@@ -1,0 +1,42 @@
+"""Runs whose mixer is no net: weights that suit the validation text, found at once."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from modlm.blocks.block import ColumnLayout
+from modlm.families import MIXERS
+from modlm.mixers import StaticMixer
+from modlm.model.folder import save
+from modlm.model.interpolation import rows_of
+from modlm.model.mixture import Mixture
+from modlm.training.blocks import all_blocks, dense_blocks
+from modlm.training.config import RunConfig
+from modlm.training.run_folder import MODEL, Result, card, check_run_folder, open_run_folder
+from modlm.training.texts import read_texts
+
+
+def fit(config: RunConfig, folder: Path) -> Result:
+    """Count, fit, and write the run folder."""
+    check_run_folder(folder, resume=False)
+    begun, texts = time.perf_counter(), read_texts(config)
+    vocabulary = texts["train"].vocabulary
+    blocks = all_blocks(config, vocabulary, dense_blocks(config, texts["train"]))
+    layout = ColumnLayout(blocks)
+    equal = Mixture(vocabulary, blocks, StaticMixer(np.full(len(layout), 1 / len(layout))))
+    model = Mixture(vocabulary, blocks, MIXERS[config.mixer].fitted(layout, blocks, rows_of(equal, texts["valid"])))
+    found = {name: float(model.perplexity(texts[name])) for name in texts if name != "train"}
+    result = Result(
+        folder=folder, kind=config.kind, stopped="fitted", words=texts["valid"].words, epochs=0.0, evaluations=1,
+        seconds=time.perf_counter() - begun, words_per_second=0.0, device="cpu", processes=1, best={},
+        parameters=int(model.described().get("parameters", len(layout))), valid_perplexity=found["valid"],
+        test_perplexity=found.get("test"),
+    )  # fmt: skip
+    with open_run_folder(folder, config, resume=False):
+        prints = {name: corpus.fingerprint for name, corpus in texts.items()}
+        save(model, folder / MODEL, card=card(result, config, prints), overwrite=True)
+        result.write()
+    return result
