@@ -15,6 +15,7 @@ from modlm.model.interpolation import rows_of
 from modlm.model.mixture import Mixture
 from modlm.training.blocks import all_blocks, dense_blocks
 from modlm.training.config import RunConfig
+from modlm.training.journal import Line
 from modlm.training.run_folder import MODEL, Result, card, check_run_folder, open_run_folder
 from modlm.training.texts import read_texts
 
@@ -29,9 +30,10 @@ def fit(config: RunConfig, folder: Path) -> Result:
     equal = Mixture(vocabulary, blocks, StaticMixer(np.full(len(layout), 1 / len(layout))))
     model = Mixture(vocabulary, blocks, MIXERS[config.mixer].fitted(layout, blocks, rows_of(equal, texts["valid"])))
     found = {name: float(model.perplexity(texts[name])) for name in texts if name != "train"}
+    best: Line = {"words": 0, **{f"{name}_dense_mass": 1.0 for name in found}}  # there are no other columns
     result = Result(
-        folder=folder, kind=config.kind, stopped="fitted", words=texts["valid"].words, epochs=0.0, evaluations=1,
-        seconds=time.perf_counter() - begun, words_per_second=0.0, device="cpu", processes=1, best={},
+        folder=folder, kind=config.kind, stopped="fitted", words=0, epochs=0.0, evaluations=1,
+        seconds=time.perf_counter() - begun, words_per_second=0.0, device="cpu", processes=1, best=best,
         parameters=int(model.described().get("parameters", len(layout))), valid_perplexity=found["valid"],
         test_perplexity=found.get("test"),
     )  # fmt: skip
