@@ -15,6 +15,7 @@ from typing import Self
 import numpy as np
 
 from modlm.arrays import AnyFloats, Bools, Ids, Ints, even_ranges, in_parallel, threads
+from modlm.blocks import held_out_kernels
 from modlm.blocks.ngram import RANGES_PER_THREAD, discount_tables, small_logs
 from modlm.counts.counts import Counts, Frequencies
 from modlm.errors import InputError
@@ -73,8 +74,6 @@ class HeldOutColumns:
         `counted` is the part of the fold that was counted; the rest is of other texts. `kept_T` is True at the
         positions whose rows are wanted, whole sentences too; none: all.
         """
-        from modlm.blocks.held_out_kernels import held_out_rows_along
-
         contexts_TN, nodes_TN = self.counts.walk(ids)
         own = (ids[counted], contexts_TN[counted], nodes_TN[counted])
         self._move(-1, *own)
@@ -83,7 +82,7 @@ class HeldOutColumns:
         wanted = (ids, contexts_TN, nodes_TN)
         if kept_T is not None:
             wanted = (ids[kept_T], contexts_TN[kept_T], nodes_TN[kept_T])
-        held_out_rows_along(
+        held_out_kernels.held_out_rows_along(
             wanted[0], len(self.counts.vocabulary), *wanted[1:], self.used, self.tallies_CR,
             *discount_tables(discounts, largest=largest), small_logs(), features_TF.shape[1] // self.counts.order,
             log_probs_TK, features_TF,
@@ -91,9 +90,7 @@ class HeldOutColumns:
         self._move(1, *own)
 
     def _move(self, step: int, ids: Ids, contexts_TN: Ids, nodes_TN: Ids) -> None:
-        from modlm.blocks.held_out_kernels import move
-
-        there = move(
+        there = held_out_kernels.move(
             ids, len(self.counts.vocabulary), self.counts.edge == "once", step, contexts_TN, nodes_TN,
             self.frequencies, self.used, self.smoother.continuation, self.tallies_CR, self.numbers_NL,
         )  # fmt: skip
@@ -105,13 +102,11 @@ class HeldOutColumns:
 
 
 def _tallies(counts: Counts, largest: int) -> np.ndarray:
-    from modlm.blocks.held_out_kernels import tally_contexts
-
     contexts = counts.layer(counts.order).high
     tallies_CR = np.zeros((contexts, largest + 1), dtype=counts.frequencies.dtype)
     in_parallel(
         [
-            partial(tally_contexts, counts.trie.first, counts.frequencies, low, high, tallies_CR)
+            partial(held_out_kernels.tally_contexts, counts.trie.first, counts.frequencies, low, high, tallies_CR)
             for low, high in even_ranges(contexts, RANGES_PER_THREAD * threads())
         ]
     )

@@ -10,7 +10,9 @@ from typing import ClassVar, Self
 import numpy as np
 
 from modlm.arrays import AnyFloats, Floats, Ids, even_ranges, in_parallel, threads
+from modlm.blocks import block_kernels
 from modlm.blocks.block import ALONE, Beside, Block, Reads, Rows, flattened
+from modlm.counts import trie_kernels
 from modlm.counts.counts import ONE_THREAD
 from modlm.counts.counts_folder import counts_in
 from modlm.smoothing.estimates import Estimates, given_discounts
@@ -51,13 +53,11 @@ class NgramBlock(Block):
         self._fill(ids, log_probs_TK, features_TF, as_logs=True)
 
     def _fill(self, ids: Ids, probs_TK: AnyFloats, features_TF: AnyFloats, *, as_logs: bool) -> None:
-        from modlm.blocks.block_kernels import rows_along
-
         contexts_TN, nodes_TN = self.counts.walk(ids)
         sums_C3, logs, width = self._sums_C3, self._logs, len(self.features) // len(self.columns)
 
         def part(low: int, high: int) -> None:
-            rows_along(
+            block_kernels.rows_along(
                 ids[low:high], len(self.vocabulary), contexts_TN[low:high], nodes_TN[low:high],
                 self.counts.frequencies, sums_C3, *self._tables, logs, as_logs, width, probs_TK[low:high],
                 features_TF[low:high],
@@ -78,20 +78,18 @@ class NgramBlock(Block):
 
     def features_at(self, contexts_BN: Ids) -> Floats:
         """(B, F): the features of contexts."""
-        from modlm.blocks.block_kernels import features_after
-
         features_BF = np.empty((len(contexts_BN), len(self.features)))
-        features_after(contexts_BN, self._sums_C3, self._logs, len(self.features) // self.counts.order, features_BF)
+        block_kernels.features_after(
+            contexts_BN, self._sums_C3, self._logs, len(self.features) // self.counts.order, features_BF
+        )
         return features_BF
 
     def mixed_at(self, contexts_BN: Ids, weights_BN: Floats) -> Floats:
         """(B, J): the columns times weights, added up, without making the columns; costs J and the followers."""
-        from modlm.blocks.block_kernels import add_column_after
-
         mixed_BJ, uniform_B = np.zeros((len(contexts_BN), len(self.vocabulary))), np.zeros(len(contexts_BN))
         for n in range(1, self.counts.order + 1):
             layer = self.counts.layer(n)
-            add_column_after(
+            block_kernels.add_column_after(
                 contexts_BN[:, n - 1], layer.trie.words, layer.trie.first, layer.frequencies,
                 self.estimates.discounts[n - 1], self._sums_C3, np.ascontiguousarray(weights_BN[:, n - 1]), uniform_B,
                 mixed_BJ,
@@ -101,13 +99,11 @@ class NgramBlock(Block):
 
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns and features after each window."""
-        from modlm.blocks.block_kernels import column_after
-
         contexts_BN = self.contexts_after(windows_BC)
         columns_BJK = np.empty((len(windows_BC), len(self.vocabulary), self.counts.order))
         for n in range(1, self.counts.order + 1):
             layer = self.counts.layer(n)
-            column_after(
+            block_kernels.column_after(
                 contexts_BN[:, n - 1], layer.trie.words, layer.trie.first, layer.frequencies,
                 self.estimates.discounts[n - 1], self._sums_C3, columns_BJK[:, :, n - 1],
             )  # fmt: skip
@@ -116,14 +112,12 @@ class NgramBlock(Block):
     @cached_property
     def _sums_C3(self) -> Floats:
         """Total, followers and kept of every context of every order, side by side; 24 bytes each."""
-        from modlm.counts.trie_kernels import context_sums
-
         layers = [self.counts.layer(n) for n in range(1, self.counts.order + 1)]
         sums_C3 = np.zeros((layers[-1].high, 3))
 
         def part(n: int, low: int, high: int) -> None:
             total, followers, kept = sums_C3[low:high].T
-            context_sums(
+            trie_kernels.context_sums(
                 self.counts.trie.first, self.counts.frequencies, self.estimates.discounts[n], low, high,
                 total, followers, kept,
             )  # fmt: skip

@@ -15,6 +15,7 @@ import numpy as np
 
 from modlm.arrays import Floats, Ids, Ints
 from modlm.errors import ConfigError
+from modlm.evaluation import error_kernels
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import split_words
 
@@ -55,14 +56,12 @@ def count_errors(
     hypotheses: Sequence[str], references: Sequence[str], reference_of: Ints, *, unit: str = "words"
 ) -> Errors:
     """Edit distances of hypotheses from the references at those places."""
-    from modlm.evaluation.error_kernels import edit_distances
-
     if unit not in UNITS:
         raise ConfigError(f"Errors are counted in {' or '.join(UNITS)}, but {unit!r} was asked for.")
     ids, bounds = (_word_ids if unit == "words" else _character_ids)([*references, *hypotheses])
     distances = np.empty(len(hypotheses), dtype=np.int64)
     own = np.arange(len(references), len(references) + len(hypotheses))
-    edit_distances(ids, bounds, own, np.asarray(reference_of, dtype=np.int64), distances)
+    error_kernels.edit_distances(ids, bounds, own, np.asarray(reference_of, dtype=np.int64), distances)
     return Errors(distances, (bounds[:, 1] - bounds[:, 0])[: len(references)])
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from modlm.arrays import Bools, Floats, Ints
 from modlm.errors import ConfigError
+from modlm.evaluation import error_kernels
 from modlm.model.language_model import LanguageModel
 from modlm.progress import progress
 from modlm.text.vocabulary import split_words
@@ -78,10 +79,8 @@ class Lists:
 
 def best_of(starts: Ints, totals_H: Floats) -> Ints:
     """The place of the highest of each list; the first of equal ones."""
-    from modlm.evaluation.error_kernels import best_of_lists
-
     out = np.empty(len(starts) - 1, dtype=np.int64)
-    best_of_lists(starts, np.ascontiguousarray(totals_H, dtype=np.float64), out)
+    error_kernels.best_of_lists(starts, np.ascontiguousarray(totals_H, dtype=np.float64), out)
     return out
 
 
@@ -181,14 +180,12 @@ def line_search(lists: Lists, errors_H: Ints, at_F: Floats, direction_F: Floats,
 
     The line ends where a weight would be FARTHEST from 0, and where that of the language model would fall below 0.
     """
-    from modlm.evaluation.error_kernels import envelopes
-
     low, high = _bounds(at_F, direction_F, unit_F)
     if not low < high:
         return at_F
     steps, changes = np.empty(len(lists.first_H)), np.empty(len(lists.first_H), dtype=np.int64)
     slopes_H = np.ascontiguousarray(lists.features_HF @ direction_F)
-    count, base = envelopes(lists.starts, lists.totals(at_F), slopes_H, errors_H, steps, changes)
+    count, base = error_kernels.envelopes(lists.starts, lists.totals(at_F), slopes_H, errors_H, steps, changes)
     order = np.argsort(steps[:count], kind="stable")
     at, errors = steps[order], base + np.cumsum(changes[order])
     edges = np.clip(np.concatenate(([-np.inf], at, [np.inf])), low, high)

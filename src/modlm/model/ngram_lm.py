@@ -22,6 +22,7 @@ from modlm.errors import ConfigError, InputError, ModlmError
 from modlm.model.folder import load
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
+from modlm.model.ngram import sentence_kernels
 from modlm.model.ngram.compiled import Compiled, compile_estimates
 from modlm.model.ngram.decomposition import decomposed
 from modlm.model.ngram.estimation import DEFAULT_SMOOTHING, NgramSettings, check_estimation, heuristic_mixture, ids_of
@@ -226,9 +227,7 @@ class NgramLM(LanguageModel):
 
     @cached_property
     def _sentence_scorer(self) -> Callable[[str], float]:
-        from modlm.model.ngram.sentence_kernels import SentenceScorer
-
-        return SentenceScorer(self.vocabulary, self.compiled)
+        return sentence_kernels.SentenceScorer(self.vocabulary, self.compiled)
 
     def score(self, sentence: str | Sequence[str]) -> float:
         """The natural logarithm of a sentence's probability, its end included."""

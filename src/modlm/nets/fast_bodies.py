@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from modlm.arrays import Ints
+from modlm.nets import scoring_kernels
 from modlm.nets.bodies import Lstm
 from modlm.nets.mixer_net import MixerNet
 
@@ -63,8 +64,6 @@ class FastLstm:
         steps: Ints,
         room_BG: Tensor,
     ) -> Tensor:
-        from modlm.nets.scoring_kernels import lstm_gates
-
         hidden_PH = torch.empty(len(contexts_PW), self.units)
         cell_BH = np.zeros((int(steps[0]), self.units), dtype=np.float32)
         before, at = 0, 0
@@ -77,7 +76,7 @@ class FastLstm:
                 torch.addmm(self.bias[layer], below_PH[now], self.inputs_HG[layer - 1], out=gates_BG)
             if at:
                 gates_BG.addmm_(hidden_PH[before : before + count], self.state_HG[layer])
-            lstm_gates(gates_BG.numpy(), cell_BH, hidden_PH[now].numpy())
+            scoring_kernels.lstm_gates(gates_BG.numpy(), cell_BH, hidden_PH[now].numpy())
             before, at = at, at + count
         return hidden_PH
 
@@ -95,12 +94,10 @@ class FastLstm:
 
 def fast_feedforward(net: MixerNet, contexts_PW: Tensor, features_PF: Tensor) -> Tensor:
     """Hidden vectors (P, H) of a feedforward net."""
-    from modlm.nets.scoring_kernels import tanh_of_sums
-
     values_PX: Tensor = net.inputs(contexts_PW, features_PF)
     for weight, bias in zip(net.body.input_weights, net.body.biases, strict=True):
         values_PX = values_PX @ weight.t()
-        tanh_of_sums(values_PX.numpy(), bias.detach().numpy())
+        scoring_kernels.tanh_of_sums(values_PX.numpy(), bias.detach().numpy())
     return values_PX
 
 

@@ -19,6 +19,7 @@ from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Reads
 from modlm.blocks.log_rows import LogRows, log_rows
 from modlm.errors import ConfigError
 from modlm.mixers.mixer import Mixer, State
+from modlm.nets import scoring_kernels
 from modlm.nets.batches import ALL, Batch, BatchSource, Sentences, Streams
 from modlm.nets.bodies import FeedForward
 from modlm.nets.fast_bodies import FastLstm, fast_feedforward, in_singles, version_of
@@ -175,11 +176,9 @@ class NetMixer(Mixer):
         if self.deltas or not in_singles(self.net):
             nll_P, mass_P = self.net.nll(hidden_PH, batch.log_probs_PD, batch.words_P)
             return ScoredBatch(batch, -nll_P.double().cpu().numpy(), mass_P.double().cpu().numpy(), state_SBH)
-        from modlm.nets.scoring_kernels import mixed_log_probs
-
         output, log_probs_P = self.net.output, np.empty(len(hidden_PH))
         logits_PD = torch.addmm(output.bias_K, hidden_PH, output.weight_KH.t())
-        mixed_log_probs(logits_PD.numpy(), batch.log_probs_PD.numpy(), log_probs_P)
+        scoring_kernels.mixed_log_probs(logits_PD.numpy(), batch.log_probs_PD.numpy(), log_probs_P)
         return ScoredBatch(batch, log_probs_P, np.ones(len(hidden_PH)), state_SBH)
 
     def _hidden(self, source: BatchSource, batch: Batch, state_SBH: Tensor | None) -> tuple[Tensor, Tensor | None]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from modlm.arrays import Floats, Ids, Ints
+from modlm.counts import trie_kernels
 from modlm.counts.counts import Counts
 from modlm.counts.trie import ROOT
 from modlm.errors import ConfigError
@@ -43,11 +44,9 @@ class Estimates:
 
     def sums_of(self, order: int, low: int, high: int) -> ContextSums:
         """The same for the contexts low..high-1 alone."""
-        from modlm.counts.trie_kernels import context_sums
-
         total, followers, kept = np.empty((3, high - low))
         trie, table = self.counts.trie, self.discounts[order - 1]
-        context_sums(trie.first, self.counts.frequencies, table, low, high, total, followers, kept)
+        trie_kernels.context_sums(trie.first, self.counts.frequencies, table, low, high, total, followers, kept)
         return ContextSums(total, followers, kept, order, self.counts.order, len(self.counts.vocabulary))
 
     def fallback(self, contexts: ContextSums) -> Floats:

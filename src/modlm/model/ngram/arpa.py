@@ -20,6 +20,7 @@ from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, InputError
 from modlm.formats.arpa import ArpaRows, ArpaSection, ArpaTables, read_arpa, write_arpa
 from modlm.model.language_model import LanguageModel
+from modlm.model.ngram import arpa_kernels
 from modlm.model.ngram.compiled import Compiled, empty_records, over_contexts
 from modlm.model.ngram.padded_starts import log10, node_rows, only_starts, rows_with_one_start
 from modlm.model.ngram_lm import NgramLM
@@ -106,32 +107,28 @@ def _plain(tables: ArpaTables, order: int, log10_numbers: Floats) -> Floats:
 
 def _sorted(ngrams: Ids, vocab_size: int) -> Ids:
     """The rows in the order of their words."""
-    from modlm.model.ngram.arpa_kernels import sort_by
-
     assert ngrams.max(initial=0) <= vocab_size, "ids of another vocabulary"
     rows = np.arange(len(ngrams), dtype=np.uint32)
     spare = np.empty_like(rows)
     for column in range(ngrams.shape[1] - 1, -1, -1):
-        sort_by(ngrams, column, vocab_size, rows, spare)
+        arpa_kernels.sort_by(ngrams, column, vocab_size, rows, spare)
         rows, spare = spare, rows
     return rows
 
 
 def _place(tables: ArpaTables, sorts: list[Ids], order: int, trie: Trie) -> Ids:
     """Bring the n-grams of an order into the trie; the row of each of its nodes."""
-    from modlm.model.ngram.arpa_kernels import fill_followers, place_followers
-
     ngrams, rows = tables.orders[order - 1].ngrams, sorts[order - 1]
     shorter, shorter_rows = tables.orders[order - 2].ngrams, sorts[order - 2]
     if order == 2:  # every word has a node, whatever the file has
         shorter_rows = np.arange(len(tables.vocabulary) + 1, dtype=np.uint32)
         shorter = shorter_rows[:, None]
     low, high = trie.levels[order - 1], trie.levels[order]
-    placed = place_followers(ngrams, rows, shorter, shorter_rows, low, high, trie.first)
+    placed = arpa_kernels.place_followers(ngrams, rows, shorter, shorter_rows, low, high, trie.first)
     if placed < len(rows):
         raise _fault(tables, order, *rows[max(0, placed - 1) : placed + 1].tolist())
     trie.first[high] = trie.levels[order + 1]
-    fill = partial(fill_followers, ngrams, rows, high, trie.words, trie.first, trie.suffix)
+    fill = partial(arpa_kernels.fill_followers, ngrams, rows, high, trie.words, trie.first, trie.suffix)
     over_contexts(trie.levels, order, fill)
     return rows
 

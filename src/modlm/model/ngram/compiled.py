@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from modlm.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, read_only, threads
+from modlm.counts import trie_kernels
 from modlm.counts.checks import check_sound
 from modlm.counts.counts import Counts
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import ROOT, Trie
 from modlm.errors import ConfigError
-from modlm.model.ngram import without_numba
+from modlm.model.ngram import compiled_kernels, index_kernels, without_numba
 from modlm.model.ngram.index import Index
 from modlm.smoothing.estimates import Estimates
 
@@ -170,12 +171,8 @@ class Compiled:
     def _walk(self) -> Callable[..., None]:
         """The kernel that scores a text, with all it needs of the model."""
         if self.index is not None:
-            from modlm.model.ngram.index_kernels import score_indexed
-
-            return partial(score_indexed, *self.index.arrays, self.order.bit_length())
-        from modlm.model.ngram.compiled_kernels import score_text
-
-        return partial(score_text, *self.arrays, self.start)
+            return partial(index_kernels.score_indexed, *self.index.arrays, self.order.bit_length())
+        return partial(compiled_kernels.score_text, *self.arrays, self.start)
 
     def _cuts(self, ids: Ids, pieces: int) -> Ints:
         """Where to cut a text into pieces of whole sentences, of about the same length; some may be empty."""
@@ -187,11 +184,9 @@ class Compiled:
         """The states after one more word each, the n-grams found, and the probability of the word."""
         if without_numba.is_faster(len(states)):
             return without_numba.advance(self, states, words)
-        from modlm.model.ngram.compiled_kernels import advance
-
         new_states, nodes = np.empty((2, len(states)), dtype=np.int64)
         out = np.empty(len(states))
-        advance(*self.arrays, self.vocab_size, self.start, states, words, new_states, nodes, out)
+        compiled_kernels.advance(*self.arrays, self.vocab_size, self.start, states, words, new_states, nodes, out)
         return new_states, nodes, out
 
     def distributions(self, states: Ints, out_BJ: AnyFloats | None = None) -> AnyFloats:
@@ -203,9 +198,7 @@ class Compiled:
         if without_numba.is_faster(len(states)):
             without_numba.distributions(self, states, out_BJ)
             return out_BJ
-        from modlm.model.ngram.compiled_kernels import distributions
-
-        distributions(*self.arrays, self.unigrams, states, out_BJ)
+        compiled_kernels.distributions(*self.arrays, self.unigrams, states, out_BJ)
         return out_BJ
 
 
@@ -233,9 +226,6 @@ def compile_estimates(
     count is at most that get no mass of their own (their context's backoff takes it); removing their nodes is
     `pruning`'s job.
     """
-    from modlm.counts.trie_kernels import context_sums
-    from modlm.model.ngram.compiled_kernels import interpolate
-
     if isinstance(raw, SkipCounts):
         raise ConfigError("Skip n-grams have no compiled form. Use them as a block of a mixture.")
     counts, trie = estimates.counts, estimates.counts.trie
@@ -251,10 +241,10 @@ def compile_estimates(
             kept, fallback = sums.kept, estimates.fallback(sums)
             if thresholds[order - 1]:
                 total, followers, left = np.empty((3, len(kept)))
-                context_sums(trie.first, frequencies, table, begin, end, total, followers, left)
+                trie_kernels.context_sums(trie.first, frequencies, table, begin, end, total, followers, left)
                 fallback = np.where(kept > 0, 1 - (1 - fallback) * left / np.where(kept > 0, kept, 1), 1.0)
                 kept = left
-            interpolate(frequencies, table, begin, end, kept, fallback, nodes, own, base)
+            compiled_kernels.interpolate(frequencies, table, begin, end, kept, fallback, nodes, own, base)
 
     fill(1, counts.frequencies, 0, 1)  # the root has no probability: what unigrams fall back to is added here
     unigrams = leaves["prob"] if trie.order == 1 else nodes["prob"][1 : trie.levels[2]]

@@ -13,6 +13,7 @@ import numpy as np
 
 from modlm.arrays import Ids
 from modlm.blocks.block import NOTHING, flattened
+from modlm.counts import trie_kernels
 from modlm.counts.counts import Counts
 from modlm.counts.skip import SkipCounts
 from modlm.model.ngram.compiled import Compiled
@@ -46,8 +47,6 @@ class Evidence:
 
 def counted_evidence(estimates: Estimates, window_C: Ids, word: int, *, raw: Counts | None = None) -> list[Evidence]:
     """What smoothed counts hold; `raw` are the occurrences that they were made from."""
-    from modlm.counts.trie_kernels import NONE
-
     counts, found = estimates.counts, list[Evidence]()
     raw = raw if estimates.smoother.continuation else counts
     contexts_TN, nodes_TN = counts.walk(flattened(window_C[None, :], np.array([word], np.uint32)))
@@ -58,7 +57,7 @@ def counted_evidence(estimates: Estimates, window_C: Ids, word: int, *, raw: Cou
         words = words_at(places, window_C, counts.vocabulary.start, padding=padding)
         counted = what_counts(estimates, words, order)
         occurrences = None if raw is None else int(raw.frequencies[node]) if node else 0
-        if context == NONE:
+        if context == trie_kernels.NONE:
             found.append(Evidence(order, words, False, 0.0, 0, 0.0, 1.0, 0, counted, occurrences))
             continue
         sums = estimates.sums_of(order, context, context + 1)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modlm.arrays import AnyFloats, Floats
+from modlm.model.ngram import index_kernels
 
 if TYPE_CHECKING:
     from modlm.model.ngram.compiled import Compiled
@@ -52,13 +53,11 @@ class Index:
         buckets = int(np.ceil((len(compiled.words) - compiled.levels[2]) / LOAD / 4)) + 1
         if 4 * buckets + compiled.levels[2] >= 1 << 32:
             return None
-        from modlm.model.ngram.index_kernels import enter_ngrams
-
         table = _aligned(buckets * 16 * compiled.dtype.itemsize)
         unigrams = np.empty((compiled.levels[2] - 1, 2), compiled.dtype)
         numbers = np.zeros(len(compiled.nodes), np.uint32)
         reals = table.view(compiled.dtype)
-        enter_ngrams(*compiled.arrays, np.array(compiled.levels), numbers, table, reals, unigrams)
+        index_kernels.enter_ngrams(*compiled.arrays, np.array(compiled.levels), numbers, table, reals, unigrams)
         chain = compiled.start_nodes[compiled.start_nodes > 0]
         backoffs = compiled.nodes["backoff"][chain].astype(np.float64)
         return cls(table, unigrams, numbers[chain].astype(np.uint64), backoffs)

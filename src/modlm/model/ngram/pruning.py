@@ -17,6 +17,7 @@ from modlm.arrays import Bools, Floats, even_ranges, in_parallel, read_only, thr
 from modlm.counts.counts import Counts
 from modlm.counts.trie import ROOT
 from modlm.errors import ConfigError
+from modlm.model.ngram import pruning_kernels
 from modlm.model.ngram.compiled import Compiled, over_contexts
 from modlm.text.vocabulary import END
 
@@ -26,8 +27,6 @@ def keep_nodes(compiled: Compiled, keep: Bools) -> Compiled:
 
     Root, unigrams and the context of every marked node must be marked. Suffixes become the longest that are kept.
     """
-    from modlm.model.ngram.pruning_kernels import link_kept
-
     trie, contexts = compiled.trie, compiled.contexts
     assert len(keep) == len(trie) and keep[: trie.levels[2]].all(), "the root and all unigrams must be kept"
     rank = np.zeros(len(trie) + 1, np.int64)
@@ -35,7 +34,7 @@ def keep_nodes(compiled: Compiled, keep: Bools) -> Compiled:
     assert keep[:contexts][np.diff(rank[trie.first]) > 0].all(), "the context of a kept n-gram must be kept"
     suffix = np.zeros(rank[-1], np.uint32)
     ranges = even_ranges(len(trie), 4 * threads())
-    in_parallel([partial(link_kept, trie.suffix, keep, rank, *r, suffix) for r in ranges])
+    in_parallel([partial(pruning_kernels.link_kept, trie.suffix, keep, rank, *r, suffix) for r in ranges])
     inner = np.append(keep[:contexts], True)  # the last node only ends the range of the one before
     nodes, leaves = compiled.nodes[inner], compiled.leaves[keep[contexts:]]
     nodes["first"], nodes["suffix"][:-1] = rank[trie.first][inner], suffix[: len(nodes) - 1]
@@ -72,8 +71,6 @@ def prune_by_count(compiled: Compiled, raw: Counts, thresholds: Sequence[int]) -
     The model must have been compiled with the same thresholds, so that these n-grams have no mass of their own: then
     backing off gives what they had. Discounts and lower-order counts are those of the whole text.
     """
-    from modlm.model.ngram.pruning_kernels import keep_contexts
-
     trie = raw.trie
     assert trie.levels == compiled.levels, "the counts must be those that the model was compiled from"
     checked = check_thresholds(thresholds, trie.order)
@@ -83,7 +80,7 @@ def prune_by_count(compiled: Compiled, raw: Counts, thresholds: Sequence[int]) -
         nodes = trie.nodes(order)
         keep[nodes] |= raw.frequencies[nodes] > checked[order - 1]
     for order in range(trie.order - 1, 1, -1):  # imported counts may have an n-gram more often than its context
-        keep_contexts(compiled.nodes, trie.levels[order], trie.levels[order + 1], keep)
+        pruning_kernels.keep_contexts(compiled.nodes, trie.levels[order], trie.levels[order + 1], keep)
     return keep_nodes(compiled, keep)
 
 
@@ -102,28 +99,26 @@ def prune_by_entropy(compiled: Compiled, threshold: float) -> Compiled:
 
 def worth_keeping(compiled: Compiled, threshold: float) -> Bools:
     """Which nodes relative-entropy pruning keeps."""
-    from modlm.model.ngram.pruning_kernels import keep_contexts, mark_kept
-
     levels = compiled.levels
     keep = np.zeros(len(compiled.words), np.bool_)
     keep[: levels[2]] = True
-    marked = partial(mark_kept, *compiled.arrays, compiled.vocab_size, context_probs(compiled), threshold, keep)
+    marked = partial(
+        pruning_kernels.mark_kept, *compiled.arrays, compiled.vocab_size, context_probs(compiled), threshold, keep
+    )
     for order in range(compiled.order, 1, -1):
         if order < compiled.order:
-            keep_contexts(compiled.nodes, levels[order], levels[order + 1], keep)
+            pruning_kernels.keep_contexts(compiled.nodes, levels[order], levels[order + 1], keep)
         over_contexts(levels, order, marked)
     return keep
 
 
 def context_probs(compiled: Compiled) -> Floats:
     """P of each context as a sequence of words, by the chain rule over the model's own probabilities."""
-    from modlm.model.ngram.pruning_kernels import context_marginals
-
     start, levels = compiled.vocab_size, compiled.levels
     marginals = np.zeros(compiled.contexts)
     marginals[ROOT] = 1.0
     for order in range(1, compiled.order):
-        context_marginals(*compiled.arrays, start, levels[order - 1], levels[order], marginals)
+        pruning_kernels.context_marginals(*compiled.arrays, start, levels[order - 1], levels[order], marginals)
         if order == 1:
             marginals[1 + start] = compiled.nodes["prob"][1 + END]
     return marginals
@@ -131,10 +126,10 @@ def context_probs(compiled: Compiled) -> Floats:
 
 def with_new_backoffs(compiled: Compiled) -> Compiled:
     """The model with backoffs that make the probabilities after every context sum to one."""
-    from modlm.model.ngram.pruning_kernels import renormalise
-
     nodes, leaves = np.array(compiled.nodes), compiled.leaves
-    renewed = partial(renormalise, compiled.words, read_only(nodes), leaves, compiled.vocab_size, nodes["backoff"])
+    renewed = partial(
+        pruning_kernels.renormalise, compiled.words, read_only(nodes), leaves, compiled.vocab_size, nodes["backoff"]
+    )
     for order in range(2, compiled.order + 1):
         over_contexts(compiled.levels, order, renewed)
     return Compiled(compiled.words, nodes, leaves, compiled.levels, compiled.start)
