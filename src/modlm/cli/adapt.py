@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from modlm.cli.options import Force, Json, Threads, option
+from modlm.cli.options import Force, Json, ModelOutput, Threads, option
 from modlm.cli.printing import bar, number, print_json, print_table, size
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def adapt(
     hf: Annotated[Path, option("--hf DIR", "A model folder that transformers reads.")],
     text: Annotated[list[Path], option("--text TEXT", "Text to count. Repeatable.")],
     valid: Annotated[Path, option("--valid TEXT", "Text that was not counted, to learn λ from.")],
-    output: Annotated[Path, option("-o --output DIR", "The model folder to write.")],
+    output: ModelOutput,
     gguf: Annotated[str, option("--gguf FILE", "The weights: a GGUF file in the folder.")] = "",
     test: Annotated[Path | None, option("--test TEXT", "Text that is only reported.")] = None,
     order: Annotated[int, option("--order N", "Tokens in the longest n-gram.", min=1, max=16)] = 5,

@@ -128,7 +128,7 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
         try:
             result: Any = app(arguments, standalone_mode=False, prog_name="modlm")
         except (CommandInterruptedError, KeyboardInterrupt):
-            _say_interrupted()
+            _say(interrupted_message())
             return INTERRUPTED
         except BrokenPipeError:
             _drop_output()
@@ -148,7 +148,7 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
             return _failed(error)
     code = result if isinstance(result, int) else 0
     if code == INTERRUPTED:
-        _say_interrupted()
+        _say(interrupted_message())
     return code
 
 
@@ -160,8 +160,7 @@ def _failed(error: Exception) -> int:
         with contextlib.suppress(ValueError):  # not the main thread
             # torchrun ends those that are left, which is what this one is about to do
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if message := explain(error):
-        _say(f"modlm: {message}")
+    _say(explain(error))
     return FAILED
 
 
@@ -173,15 +172,10 @@ def _lost_before(leaving: BaseException) -> LostProcessError | None:
     return error
 
 
-def _say_interrupted() -> None:
-    message = interrupted_message()
-    if message:
-        _say(f"modlm: {message}")
-
-
 def _say(message: str) -> None:
     with contextlib.suppress(OSError):
-        print(message, file=sys.stderr)
+        if message:
+            print(f"modlm: {message}", file=sys.stderr)
 
 
 @contextlib.contextmanager

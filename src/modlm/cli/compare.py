@@ -41,10 +41,7 @@ def compare(
     names = [str(path) for path in paths[:-1]]
     models = [load(path) for path in paths[:-1]]
     comparison = compare_models(models, paths[-1], rng=np.random.default_rng(seed), draws=draws)
-    if json:
-        print_json(as_records(comparison, names, most=words))
-        return
-    _print_comparison(comparison, names, words)
+    print_json(as_records(comparison, names, most=words)) if json else _print_comparison(comparison, names, words)
 
 
 def _print_comparison(comparison: Comparison, names: list[str], words: int) -> None:

@@ -62,10 +62,8 @@ def convert(
     else:
         export_counts(counts_at(source), target, overwrite=force)
     wrote(target)
-    if json:
-        print_json({"input": str(source), "from": kind, "output": str(target), "to": wanted})
-        return
-    print(f"{source} ({kind}) → {target} ({wanted})")
+    done = {"input": str(source), "from": kind, "output": str(target), "to": wanted}
+    print_json(done) if json else print(f"{source} ({kind}) → {target} ({wanted})")
 
 
 def _wanted(kind: str, target: Path) -> str:

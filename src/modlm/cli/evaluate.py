@@ -60,10 +60,7 @@ def evaluate(
                 parts = perplexity_by_frequency(model, place, word_frequencies(model, train))
                 report["by_frequency"] = [part.as_dict() for part in parts]
             reports.append(report)
-    if json:
-        print_json(reports if len(reports) > 1 else reports[0])
-        return
-    _print_reports(reports)
+    print_json(reports if len(reports) > 1 else reports[0]) if json else _print_reports(reports)
 
 
 @contextlib.contextmanager

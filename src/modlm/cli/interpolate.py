@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from modlm.cli.options import Force, Json, Threads, argument, option, several
+from modlm.cli.options import Force, Json, ModelOutput, Threads, argument, option, several
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import bar, describe_perplexity, number, print_json, print_table, size
 from modlm.files import folder_bytes
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def interpolate(
     models: Annotated[list[Path], argument("MODEL...", "Model folders or ARPA files.")],
     tune: Annotated[Path, option("--tune TEXT", "Held-out text that the weights are tuned to.")],
-    output: Annotated[Path, option("-o --output DIR", "The model folder to write.")],
+    output: ModelOutput,
     over: Annotated[
         str | None,
         option(

@@ -30,7 +30,7 @@ def ngram(
             "model folders that kept their counts. Several are added up.",
         ),
     ],
-    output: Annotated[Path, option("-o --output DIR", "The model folder to write.")],
+    output: options.ModelOutput,
     order: options.Order = None,
     smoothing: Annotated[
         str,
@@ -92,9 +92,8 @@ def ngram(
     from modlm.model.ngram_lm import NgramLM
 
     places = several(positions, int, option="--positions", example="4,3,2")
-    losses = tuple(
-        several(row, float, option="--discounts", example="0.5,1,1.5") for row in discounts.split("/") if row
-    )
+    rows = [row for row in discounts.split("/") if row]
+    losses = tuple(several(row, float, option="--discounts", example="0.5,1,1.5") for row in rows)
     constants = several(extra, str, option="--extra", example="uniform,unknown")
     thresholds = several(prune, int, option="--prune", example="0,0,1")
     refuse_existing(output, arpa, counts, force=force)
@@ -110,17 +109,14 @@ def ngram(
     if counts is not None:
         found.save(counts, overwrite=force)
         wrote(counts)
+    smoothed: dict[str, Any] = {"smoothing": smoothing, "held_out": held_out, "discounts": losses or None}
     model: NgramLM | Mixture
     with notes_in_summary():
         if places:
-            model = mixture_from_counts(
-                found, smoothing=smoothing, held_out=held_out, discounts=losses or None, extra=constants
-            )
+            model = mixture_from_counts(found, extra=constants, **smoothed)
         else:
-            model = NgramLM.from_counts(
-                found, smoothing=smoothing, held_out=held_out, discounts=losses or None, extra=constants,
-                prune=thresholds, prune_entropy=prune_entropy,
-            )  # fmt: skip
+            pruned: dict[str, Any] = {"prune": thresholds, "prune_entropy": prune_entropy}
+            model = NgramLM.from_counts(found, extra=constants, **smoothed, **pruned)
     report = described(model, found)
     report["seconds"] = round(time.perf_counter() - begun, 3)
     if valid is not None:

@@ -51,9 +51,8 @@ TokenizerOption = Annotated[
 ForeignTokenizer = Annotated[
     Path | None, option("--tokenizer PATH", "For an ARPA file over tokens: the tokenizer.json, or a folder with one.")
 ]
+ModelOutput = Annotated[Path, option("-o --output DIR", "The model folder to write.")]
 EncodingErrors = Annotated[str, option("--encoding-errors strict|replace", "What is not UTF-8: an error, or U+FFFD.")]
-
-
 Order = Annotated[
     int | None,
     option("--order N", "Words in the longest n-gram.  [default: 5, or that of counts given]", min=1, max=16),
