@@ -13,20 +13,20 @@ from modlm.formats.nbest import NBest
 from modlm.formats.output import text_output
 
 
-def write_nbest(nbest: NBest, path: Path, log_probs_H: Floats, totals_H: Floats, *, overwrite: bool = True) -> None:
+def write_nbest(nbest: NBest, path: Path, log_probs_H: Floats, totals_H: Floats) -> None:
     """All hypotheses, each list by falling total (equal ones in their old order)."""
     order = np.lexsort((-totals_H, nbest.list_of))
     lines = {"jsonl": _json, "kaldi": _kaldi, "moses": _moses}[nbest.format](nbest, order, log_probs_H, totals_H)
-    _write(path, lines, overwrite)
+    _write(path, lines)
 
 
-def write_best(nbest: NBest, path: Path, best_U: Ints, *, overwrite: bool = True) -> None:
+def write_best(nbest: NBest, path: Path, best_U: Ints) -> None:
     """One line for each utterance: `utterance words`; for Moses the words alone, as its tools read them."""
-    _write(path, best_lines(nbest, best_U), overwrite)
+    _write(path, best_lines(nbest, best_U))
 
 
-def _write(path: Path, lines: Iterator[str], overwrite: bool) -> None:
-    with text_output(path, overwrite=overwrite) as stream:
+def _write(path: Path, lines: Iterator[str]) -> None:
+    with text_output(path, overwrite=True) as stream:
         for line in lines:
             stream.write(f"{line}\n".encode())
 
@@ -57,11 +57,5 @@ def _moses(nbest: NBest, order: Ints, log_probs_H: Floats, totals_H: Floats) -> 
     lists = nbest.list_of
     for h in order.tolist():
         features, more = nbest.kept[h]
-        fields = [
-            nbest.utterances[lists[h]],
-            nbest.hypotheses[h],
-            f"{features} modlm= {log_probs_H[h]:.6f}".strip(),
-            f"{totals_H[h]:.6f}",
-            *more,
-        ]
-        yield " ||| ".join(fields)
+        scores = f"{features} modlm= {log_probs_H[h]:.6f}".strip(), f"{totals_H[h]:.6f}"
+        yield " ||| ".join([nbest.utterances[lists[h]], nbest.hypotheses[h], *scores, *more])
