@@ -16,7 +16,7 @@ from modlm.smoothing import SMOOTHERS
 
 RNG = np.random.default_rng(8)
 WORDS = "return true if the value is a list of this name or".split()
-SENTENCES = tuple(" ".join(RNG.choice(WORDS, RNG.integers(2, 9))) for _ in range(120))
+SENTENCES = [" ".join(RNG.choice(WORDS, RNG.integers(2, 9))) for _ in range(120)]
 TEXT = DemoText(train=SENTENCES[:100], valid=SENTENCES[100:110], test=SENTENCES[110:])
 
 

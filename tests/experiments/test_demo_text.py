@@ -41,7 +41,7 @@ def test_the_two_sources_together_are_the_whole_text(text: DemoText, tmp_path: P
     assert all(len(source.train) > len(source.test) > 50 for source in sources.values())
     for folder, part in ((".", text), (REFERENCE, sources[REFERENCE]), (LIBRARY, sources[LIBRARY])):
         lines = (tmp_path / "texts" / folder / "valid.txt").read_text(encoding="utf-8").splitlines()
-        assert tuple(lines) == part.valid
+        assert lines == part.valid
 
 
 def test_texts_are_not_written_over_what_is_there(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_sentences_are_plain_tokens_without_reserved_names(text: DemoText) -> No
 
 def test_a_document_goes_to_a_part_by_its_name_alone() -> None:
     parts = [demo_text._part_of(f"module{index}.py") for index in range(2000)]
-    shares = [100 * parts.count(part) / len(parts) for part in range(3)]
+    shares = {part: 100 * parts.count(part) / len(parts) for part in demo_text.SHARES}
     assert shares == pytest.approx(demo_text.SHARES, abs=2)
 
 

@@ -17,7 +17,7 @@ import sysconfig
 import textwrap
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from modlm.errors import InputError
@@ -29,17 +29,17 @@ SKIPPED_FOLDERS = frozenset(
 )
 REFERENCE, LIBRARY = "reference", "library"  # the two sources
 TOPICS = "topics/"  # what names of documents of the reference begin with
-SHARES = (90, 5, 5)  # percent of the documents for train, valid, test
+SHARES = {"train": 90, "valid": 5, "test": 5}  # percent of the documents
 HAS_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class DemoText:
     """Three parts without a sentence in common; a sentence is its tokens joined by single spaces."""
 
-    train: tuple[str, ...]
-    valid: tuple[str, ...]
-    test: tuple[str, ...]
+    train: list[str] = field(default_factory=list)
+    valid: list[str] = field(default_factory=list)
+    test: list[str] = field(default_factory=list)
 
     def __add__(self, other: DemoText) -> DemoText:
         """The parts of both, one after the other."""
@@ -48,7 +48,7 @@ class DemoText:
     def write(self, folder: Path) -> dict[str, Path]:
         """The parts as files, one sentence a line."""
         folder.mkdir(parents=True, exist_ok=True)
-        paths = {part: folder / f"{part}.txt" for part in ("train", "valid", "test")}
+        paths = {part: folder / f"{part}.txt" for part in SHARES}
         for part, path in paths.items():
             path.write_text("".join(f"{sentence}\n" for sentence in getattr(self, part)), encoding="utf-8")
         return paths
@@ -72,19 +72,16 @@ def write_texts(target: Path, *, overwrite: bool = False) -> dict[str, DemoText]
 
 def demo_sources() -> dict[str, DemoText]:
     """The same by source: the language reference, and the docstrings and comments of the library."""
-    found: dict[str, tuple[list[str], list[str], list[str]]] = {REFERENCE: ([], [], []), LIBRARY: ([], [], [])}
+    found = {REFERENCE: DemoText(), LIBRARY: DemoText()}
     known: set[str] = set()
     for name, pieces in documents():
-        part = found[REFERENCE if name.startswith(TOPICS) else LIBRARY][_part_of(name)]
+        part: list[str] = getattr(found[REFERENCE if name.startswith(TOPICS) else LIBRARY], _part_of(name))
         for piece in pieces:
             for sentence in sentences_of(piece):
                 if sentence not in known:
                     known.add(sentence)
                     part.append(sentence)
-    return {
-        source: DemoText(train=tuple(train), valid=tuple(valid), test=tuple(test))
-        for source, (train, valid, test) in found.items()
-    }
+    return found
 
 
 def documents() -> Iterator[tuple[str, list[str]]]:
@@ -105,10 +102,10 @@ def documents() -> Iterator[tuple[str, list[str]]]:
         yield path.as_posix(), [*_docstrings(root / path), *_comments(root / path)]
 
 
-def _part_of(name: str) -> int:
-    """0, 1 or 2 for train, valid or test; depends on nothing but the document's name."""
+def _part_of(name: str) -> str:
+    """Which part a document goes to; depends on nothing but its name."""
     place = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]) % 100
-    return 0 if place < SHARES[0] else 1 if place < SHARES[0] + SHARES[1] else 2
+    return "train" if place < SHARES["train"] else "valid" if place < 100 - SHARES["test"] else "test"
 
 
 def _docstrings(path: Path) -> list[str]:

@@ -28,11 +28,13 @@ MARKER = re.compile(rf"^(?:{BULLET.pattern[1:]})?(?:{FIELD.pattern[1:]})?")
 DIRECTIVE = re.compile(r"\.\. ")
 PLAIN = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "…": "...", "–": "--", "—": "--"})
 ROLE = re.compile(r":[\w:+-]+:`~?!?([^`<>]+?)(?: <[^`>]*>)?`")
-LINK = re.compile(r"<?\b(?:https?|ftp|mailto):\S+|\bwww\.\S+|\S+@\S+\.\w+\S*")
-FOOTNOTE = re.compile(r"\s?\[[\w#*]{1,3}\]_?")
-MARKUP = re.compile(r"[`\"*]+|(?<!\w)'(?=\S)|(?<=\S)'(?!\w)")
-CALL = re.compile(r"(?<=\w)\((?:\w+(?:, \w+)*)?(?:, ?)?(?:\.\.\.)?\)")
-EMPTY = re.compile(r" ?\([ ,.]*\)")
+REMOVED = (  # one after the other: what goes leaves empty brackets
+    r"<?\b(?:https?|ftp|mailto):\S+|\bwww\.\S+|\S+@\S+\.\w+\S*",  # links
+    r"\s?\[[\w#*]{1,3}\]_?",  # footnotes
+    r"[`\"*]+|(?<!\w)'(?=\S)|(?<=\S)'(?!\w)",  # markup
+    r"(?<=\w)\((?:\w+(?:, \w+)*)?(?:, ?)?(?:\.\.\.)?\)",  # calls
+    r" ?\([ ,.]*\)",
+)
 BOUNDARY = re.compile(r"(?<=[.!?])\s+(?=[(_]*[^\W\d])")
 CODE = re.compile(r"[=<>{}\[\]|\\@#$%^~+*&\"`\x00-\x1f]|::|->|__\w*\.\w|\ufffd")
 TOKEN = re.compile(
@@ -86,8 +88,8 @@ def _outdented(lines: list[str], indent: int) -> bool:
 
 def _without_markup(text: str) -> str:
     text = ROLE.sub(r"\1", text.translate(PLAIN))
-    for pattern in (LINK, FOOTNOTE, MARKUP, CALL, EMPTY):
-        text = pattern.sub("", text)
+    for pattern in REMOVED:
+        text = re.sub(pattern, "", text)
     return text.replace("::", ":")
 
 
