@@ -100,8 +100,7 @@ def reproduce(
         places += ["--runs", str(runs)] if runs is not None else []
         places += ["--recipes", str(recipes)] if recipes is not None else []
         run_all(all_runs, needs, minutes=minutes, again=shlex.join(words + places))
-    written = write_all(all_runs, chosen, rows, output, command=shlex.join(words) if name == ALL else "")
-    show(all_runs, chosen, rows, written, as_json=json)
+    show(all_runs, chosen, rows, output, command=shlex.join(words) if name == ALL else "", as_json=json)
 
 
 def given_corpora(corpora: list[str]) -> dict[str, Path]:
@@ -158,35 +157,26 @@ def span(minutes: float) -> str:
 # ---- what is shown ---------------------------------------------------------------------------------------------------
 
 
-def write_all(runs: Runs, recipes: list[Recipe], rows: list[str], output: Path, *, command: str) -> list[Path]:
-    """The page, if all was asked for with this command, or the figure of a recipe of which there is anything."""
-    from modlm.experiments.reproduce.compared_rows import compared_rows
+def show(runs: Runs, recipes: list[Recipe], rows: list[str], output: Path, *, command: str, as_json: bool) -> None:
+    """Write the page, if all was asked for with this command, or a figure; then tables, or a list of rows as JSON."""
+    from modlm.experiments.reproduce.compared_rows import chosen, compared_rows
     from modlm.experiments.reproduce.page import write_figure, write_page
 
-    written: list[Path] = []
-    if command:
-        written.append(write_page(runs, output, command=command))
-    elif recipes[0].figure and not rows:
-        found = compared_rows(recipes[0], runs)
-        if any(one.ours is not None for one in found):
-            written.append(write_figure(recipes[0], found, output))
-    for path in written:
-        wrote(path)
-    return written
-
-
-def show(runs: Runs, recipes: list[Recipe], rows: list[str], written: list[Path], *, as_json: bool) -> None:
-    """Tables for people, or a list of rows for programs."""
-    from modlm.experiments.reproduce.compared_rows import chosen, compared_rows
-
     found = {recipe.name: chosen(compared_rows(recipe, runs), rows) for recipe in recipes}
+    written, first = None, recipes[0]
+    if command:
+        written = write_page(runs, output, command=command)
+    elif first.figure and not rows and any(one.ours is not None for one in found[first.name]):
+        written = write_figure(first, found[first.name], output)
+    if written:
+        wrote(written)
     if as_json:
         print_json([{"recipe": name, **one.as_dict()} for name, rows in found.items() for one in rows])
         return
     for recipe in recipes:
         print_recipe(recipe, found[recipe.name], runs, whole=not rows)
-    for path in written:
-        print(path)
+    if written:
+        print(written)
 
 
 def print_recipe(recipe: Recipe, rows: list[ComparedRow], runs: Runs, *, whole: bool) -> None:
