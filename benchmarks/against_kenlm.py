@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from modlm.files import new_file
+from modlm.ground.files import new_file
 from side_by_side import building, calling, opening, report, scoring
 from side_by_side.findings import Findings
 from side_by_side.limits import copy_bandwidth

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 
-from modlm.arrays import Bools, Floats, Ints
 from modlm.cli.app import run
 from modlm.errors import ModlmError
 from modlm.evaluation.error_rate import UNITS, count_errors
@@ -29,6 +28,7 @@ from modlm.evaluation.rescoring import Weights, lists_of, log_probs_of, tune
 from modlm.formats.lines import text_lines
 from modlm.formats.nbest import NBest, log_scores, read_nbest
 from modlm.formats.references import references_of
+from modlm.ground.arrays import Bools, Floats, Ints
 from modlm.model.folder import load
 from modlm.model.interpolation import interpolate
 from modlm.model.language_model import LanguageModel

@@ -24,8 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from modlm.cores import allowed_cores
-from modlm.files import new_file
+from modlm.ground.cores import allowed_cores
+from modlm.ground.files import new_file
 from side_by_side import report, scale_page, spark_log
 from side_by_side.growth import figure, power
 from side_by_side.processes import CommandError, Shell, modlm_command

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
 
-from modlm.files import new_file
+from modlm.ground.files import new_file
 from modlm.model.ngram_lm import NgramLM
 from side_by_side.ratios import ptb_texts
 from side_by_side.report import cpu_model, load_average, version

@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import DTypeLike
 
-from modlm.arrays import AnyFloats
 from modlm.counts import memory
 from modlm.counts.counts import Counts
+from modlm.ground.arrays import AnyFloats
 from modlm.model.ngram.compiled import Compiled
 from modlm.model.ngram_lm import NgramLM
 from modlm.text import Corpus, Vocabulary

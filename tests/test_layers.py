@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from modlm.deferred import KERNELS
+from modlm.ground.deferred import KERNELS
 
 PACKAGE = Path(__file__).parents[1] / "src" / "modlm"
 LAYERS = (
-    "deferred errors families cores leftovers arrays files progress store text formats counts smoothing blocks mixers "
+    "errors families ground store text formats counts smoothing blocks mixers "
     "model evaluation nets testing training integrations experiments serve cli"
 ).split()
 FIRST_WITH_TORCH = "nets"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modlm.arrays import Floats
+from modlm.ground.arrays import Floats
 from modlm.mixers import HeuristicMixer
 from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from modlm import Corpus, NgramLM
-from modlm.arrays import Ids
+from modlm.ground.arrays import Ids
 from side_by_side.findings import duration, rate
 from side_by_side.limits import row_copy_seconds
 from side_by_side.scoring import on_cores

@@ -6,7 +6,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from modlm.arrays import even_ranges, in_parallel
+from modlm.ground.arrays import even_ranges, in_parallel
 from side_by_side.timing import clocked
 
 LARGE = 512 << 20  # beyond any cache but the largest

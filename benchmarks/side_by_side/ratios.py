@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from modlm.files import new_file
+from modlm.ground.files import new_file
 from side_by_side.findings import rate
 from side_by_side.report import cpu_model, load_average, version
 from side_by_side.texts import default_sources

@@ -15,8 +15,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from modlm.deferred import defer_kernels
 from modlm.errors import ModlmError
+from modlm.ground.deferred import defer_kernels
 
 if TYPE_CHECKING:
     from modlm.blocks.function import FunctionBlock as FunctionBlock

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
 from modlm.blocks.block import DELTA, NOTHING, Block, ColumnLayout
 from modlm.blocks.constant import UniformBlock
 from modlm.blocks.ngram import NgramBlock
 from modlm.counts.counting import count_text
 from modlm.errors import ModlmError
+from modlm.ground.arrays import Floats, Ids
 from modlm.mixers import HeuristicMixer, Mixer, StaticMixer
 from modlm.model.folder import load
 from modlm.model.mixture import Mixture

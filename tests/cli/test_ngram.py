@@ -156,7 +156,7 @@ def test_notes_stand_in_the_summary_only(ok: Modlm, tmp_path: Path) -> None:
 
 
 def test_threads_are_limited(ok: Modlm, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from modlm.arrays import threads
+    from modlm.ground.arrays import threads
 
     monkeypatch.setenv("MODLM_THREADS", "2")
     ok("ngram", files.train, "-o", tmp_path / "m", "--order", 3, "--threads", 1)

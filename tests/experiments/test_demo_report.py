@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from modlm.experiments.charts import Point, bar_chart, scatter_chart, ticks
 from modlm.experiments.demo_report import DemoResult, Trained, page
+from modlm.ground.progress import percent
 from modlm.model.language_model import Explanation, Prediction
-from modlm.progress import percent
 
 MODEL: Any = None  # the page asks it for nothing
 VOID = {"meta", "line", "circle"}

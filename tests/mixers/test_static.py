@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from modlm.arrays import Floats
 from modlm.blocks import NgramBlock, UniformBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError, EstimationError
+from modlm.ground.arrays import Floats
 from modlm.mixers import StaticMixer, expectation_maximisation
 from modlm.model.mixture import Mixture
 from modlm.smoothing import SMOOTHERS, estimate

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modlm.arrays import Ids
 from modlm.counts.counts import Counts
 from modlm.counts.memory import build
 from modlm.formats.arpa import ArpaTables, read_arpa
+from modlm.ground.arrays import Ids
 from modlm.model.ngram.arpa import to_arpa
 from modlm.model.ngram.compiled import Compiled, compile_estimates
 from modlm.model.ngram.pruning import check_thresholds, prune_by_count

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modlm.arrays import Bools
 from modlm.errors import ConfigError, ModelFolderError
+from modlm.ground.arrays import Bools
 from modlm.model.ngram.arpa import to_arpa
 from modlm.model.ngram.compiled import Compiled, compile_estimates
 from modlm.model.ngram.pruning import (

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modlm.arrays import Floats
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Floats
 from modlm.model.ngram_lm import NgramLM
 from modlm.model.sampling import Sampling, adjusted, draws
 from modlm.text import UNKNOWN

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from modlm import NgramLM
-from modlm.arrays import Ids, Ints
 from modlm.counts import count_text
+from modlm.ground.arrays import Ids, Ints
 from modlm.model.ngram import without_numba
 from modlm.model.ngram.compiled import Compiled
 

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 import modlm
 from modlm.blocks.model import ModelBlock
 from modlm.errors import MissingPackageError, ModelFolderError, ModlmError
-from modlm.files import sha256
+from modlm.ground.files import sha256
 from modlm.mixers import StaticMixer
 from modlm.model.mixture import Mixture
 from nets.small_mixtures import SENTENCES, SETTINGS, ids_of, mixture_of

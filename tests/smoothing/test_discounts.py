@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from modlm.arrays import Ints
+from modlm.ground.arrays import Ints
 from modlm.smoothing import SMOOTHERS
 from modlm.smoothing.discounts import katz_discounts, one_discount, three_discounts
 from oracle_discounts import estimate_discounts

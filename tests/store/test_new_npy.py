@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from modlm.errors import OutputError
-from modlm.files import new_folder
+from modlm.ground.files import new_folder
 from modlm.store.npy import new_npy
 
 

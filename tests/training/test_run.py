@@ -12,7 +12,7 @@ import pytest
 
 import modlm
 from modlm.errors import ConfigError, MissingPackageError, ModelFolderError, ModlmError, OutputError
-from modlm.files import only_writer
+from modlm.ground.files import only_writer
 from modlm.training.config import ColumnsConfig, RunConfig
 from modlm.training.config_file import read_config
 from modlm.training.divergence import DivergedError

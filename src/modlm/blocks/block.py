@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import AnyFloats, Floats, Ids
+from modlm.ground.arrays import AnyFloats, Floats, Ids
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 

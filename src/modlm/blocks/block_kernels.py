@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import AnyFloats, Floats, Ids, inlined, int64, kernel
+from modlm.ground.arrays import AnyFloats, Floats, Ids, inlined, int64, kernel
 
 TOGETHER = 64  # positions whose counts are fetched before any is worked on, so that waiting for memory overlaps
 

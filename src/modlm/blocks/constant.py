@@ -6,8 +6,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ALONE, Beside, Block, Rows
+from modlm.ground.arrays import Floats, Ids
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 

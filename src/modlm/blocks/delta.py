@@ -10,9 +10,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ALONE, Beside, Block, Rows
 from modlm.errors import ModlmError
+from modlm.ground.arrays import Floats, Ids
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 

@@ -22,9 +22,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ALONE, TOGETHER, Beside, Block, Reads
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Floats, Ids
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 

@@ -14,11 +14,11 @@ from typing import Self
 
 import numpy as np
 
-from modlm.arrays import AnyFloats, Bools, Ids, Ints, even_ranges, in_parallel, threads
 from modlm.blocks import held_out_kernels
 from modlm.blocks.ngram import RANGES_PER_THREAD, discount_tables, small_logs
 from modlm.counts.counts import Counts, Frequencies
 from modlm.errors import InputError
+from modlm.ground.arrays import AnyFloats, Bools, Ids, Ints, even_ranges, in_parallel, threads
 from modlm.smoothing.estimates import Estimates
 from modlm.smoothing.smoother import Smoother
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import AnyFloats, Floats, Ids, Ints, inlined, int64, kernel
 from modlm.blocks.block_kernels import TOGETHER, put_rows
+from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, inlined, int64, kernel
 
 
 @kernel

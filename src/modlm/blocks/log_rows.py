@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from modlm.arrays import Bools, Ids, Ints, Singles, in_parallel
 from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Span
-from modlm.files import new_folder
+from modlm.ground.arrays import Bools, Ids, Ints, Singles, in_parallel
+from modlm.ground.files import new_folder
 from modlm.store.folder import ARRAY, Folder, open_folder
 from modlm.store.manifest import Verify, write_manifest
 from modlm.store.npy import AnyArray, new_npy, record_of, write_npy

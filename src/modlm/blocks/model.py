@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.blocks.block import ALONE, NOTHING, TOGETHER, Beside, Block, Reads, Rows, windows_before
 from modlm.families import MODELS
+from modlm.ground.arrays import AnyFloats, Floats, Ids
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
 from modlm.text.vocabulary_files import vocabulary_in

@@ -9,12 +9,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from modlm.arrays import AnyFloats, Floats, Ids, even_ranges, in_parallel, threads
 from modlm.blocks import block_kernels
 from modlm.blocks.block import ALONE, Beside, Block, Reads, Rows, flattened
 from modlm.counts import trie_kernels
 from modlm.counts.counts import ONE_THREAD
 from modlm.counts.counts_folder import counts_in
+from modlm.ground.arrays import AnyFloats, Floats, Ids, even_ranges, in_parallel, threads
 from modlm.smoothing.estimates import Estimates, given_discounts
 from modlm.smoothing.smoother import smoother_in, smoother_settings
 from modlm.store.folder import Folder, Parts

@@ -48,7 +48,7 @@ def adapt(
     """  # fmt: skip
     from modlm.cli.outcome import as_typed, refuse_existing, resumable, wrote
     from modlm.errors import require
-    from modlm.files import folder_bytes
+    from modlm.ground.files import folder_bytes
 
     refuse_existing(output, force=force)
     for package, extra in (("torch", "neural"), ("transformers", "hf")):

@@ -11,7 +11,7 @@ from modlm.cli.options import argument, option, several, text_options
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import print_json, print_table, size
 from modlm.errors import ConfigError
-from modlm.files import folder_bytes, new_folder
+from modlm.ground.files import folder_bytes, new_folder
 
 LARGEST = 4  # counts that discounts are estimated from
 

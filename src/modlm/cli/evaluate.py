@@ -13,7 +13,7 @@ import typer
 
 from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Threads, argument, option
 from modlm.cli.printing import number, print_json, print_table
-from modlm.files import scratch_folder
+from modlm.ground.files import scratch_folder
 
 STANDARD_INPUT = Path("-")
 COLUMNS = {  # what is shown: by which name it stands in a report, and with how many digits

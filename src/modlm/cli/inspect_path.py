@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from modlm.cli.options import Json, Threads, argument, option
 from modlm.cli.printing import print_json, print_orders, print_table, size
 from modlm.errors import InputError
-from modlm.files import folder_bytes
+from modlm.ground.files import folder_bytes
 
 if TYPE_CHECKING:
     from modlm.store.manifest import Verify

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from modlm.cli.options import Force, Json, ModelOutput, Threads, argument, option, several
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import bar, describe_perplexity, number, print_json, print_table, size
-from modlm.files import folder_bytes
+from modlm.ground.files import folder_bytes
 
 if TYPE_CHECKING:
     from modlm.model.mixture import Mixture

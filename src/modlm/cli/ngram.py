@@ -12,7 +12,7 @@ from modlm.cli.outcome import as_typed, refuse_existing, wrote
 from modlm.cli.printing import describe_perplexity, notes_in_summary, print_json, print_orders, size
 from modlm.errors import ConfigError, choose
 from modlm.families import SMOOTHERS
-from modlm.files import folder_bytes
+from modlm.ground.files import folder_bytes
 
 if TYPE_CHECKING:
     from modlm.counts.counts import Counts

@@ -31,7 +31,7 @@ def argument(name: str, meaning: str) -> Any:
 
 def _set_threads(count: int | None) -> int | None:
     if count is not None:
-        os.environ["MODLM_THREADS"] = str(count)  # what `modlm.arrays.threads` reads
+        os.environ["MODLM_THREADS"] = str(count)  # what `modlm.ground.arrays.threads` reads
         os.environ["OMP_NUM_THREADS"] = str(count)  # what torch reads when it is imported
     return count
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from modlm.progress import percent
+from modlm.ground.progress import percent
 
 if TYPE_CHECKING:
     from modlm.model.language_model import Explanation, Prediction

@@ -11,7 +11,7 @@ from modlm.cli.options import Force, Json, ModelArgument, Threads, argument, opt
 from modlm.cli.outcome import refuse_existing, wrote
 from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
-from modlm.progress import percent
+from modlm.ground.progress import percent
 
 if TYPE_CHECKING:
     from modlm.evaluation.rescored_lists import Measured, Prepared

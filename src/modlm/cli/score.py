@@ -13,7 +13,7 @@ from modlm.cli.printing import finite
 from modlm.errors import InputError
 
 if TYPE_CHECKING:
-    from modlm.arrays import Ids
+    from modlm.ground.arrays import Ids
     from modlm.model.language_model import LanguageModel
 
 BLOCK_BYTES = 1 << 18  # of text that is scored at a time

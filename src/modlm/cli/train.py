@@ -12,8 +12,8 @@ from modlm.cli.options import Json, MaxWords, Threads, TokenizerOption, Training
 from modlm.cli.outcome import interrupted_as, resumable, wrote
 from modlm.cli.printing import number, print_json, print_table, size
 from modlm.errors import ConfigError, OutputError, require
-from modlm.files import folder_bytes
-from modlm.progress import percent
+from modlm.ground.files import folder_bytes
+from modlm.ground.progress import percent
 
 if TYPE_CHECKING:
     from modlm.training.run_folder import Result

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from modlm.arrays import Ids, even_ranges, in_parallel, threads
 from modlm.counts import trie_kernels
 from modlm.counts.trie import Trie
 from modlm.errors import ModelFolderError
+from modlm.ground.arrays import Ids, even_ranges, in_parallel, threads
 
 
 def check_sound(trie: Trie) -> None:

@@ -14,7 +14,7 @@ from modlm.counts.spark.store import has_scheme
 from modlm.counts.tally import LocalTally, Tally
 from modlm.errors import VocabularyError
 from modlm.families import ENGINES
-from modlm.files import scratch_folder
+from modlm.ground.files import scratch_folder
 from modlm.text.corpus import Corpus
 from modlm.text.options import TextOptions
 from modlm.text.sources import Files, Text, source_of

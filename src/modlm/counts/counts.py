@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import Ids, Ints, in_parallel, threads
 from modlm.counts import trie_kernels
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Ids, Ints, in_parallel, threads
 from modlm.store.folder import write_folder
 from modlm.text.vocabulary import Vocabulary
 

@@ -11,11 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from modlm.arrays import Ids
 from modlm.counts.checks import are_followers, are_suffixes
 from modlm.counts.counts import EDGES, KIND, MAX_ORDER, Counts
 from modlm.counts.skip import SkipCounts, SkipTrie, check_positions
 from modlm.counts.trie import Trie
+from modlm.ground.arrays import Ids
 from modlm.store.folder import Folder, open_folder
 from modlm.store.manifest import Verify
 from modlm.text.vocabulary import Vocabulary

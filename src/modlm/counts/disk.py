@@ -16,14 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
-from modlm.arrays import Ids
 from modlm.counts.counts import Counts
 from modlm.counts.disk_runs import merged, packing, windows_of, write_run
 from modlm.counts.disk_trie import TrieWriter
 from modlm.counts.engine import CountOptions
 from modlm.counts.memory import padded, sort_suffixes
-from modlm.files import scratch_folder
-from modlm.progress import progress
+from modlm.ground.arrays import Ids
+from modlm.ground.files import scratch_folder
+from modlm.ground.progress import progress
 from modlm.store.npy import forget
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import END

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints, int64, kernel
 from modlm.counts.sort_kernels import words_left
+from modlm.ground.arrays import Ids, Ints, int64, kernel
 
 Rows = np.ndarray  # (rows, keys and count), uint64
 

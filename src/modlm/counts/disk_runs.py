@@ -10,8 +10,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import Ids
 from modlm.counts import disk_kernels
+from modlm.ground.arrays import Ids
 from modlm.text.vocabulary import END
 
 RowsUK = NDArray[np.uint64]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Ids
 from modlm.counts import trie_kernels
 from modlm.counts.counts import Counts, Frequencies
 from modlm.errors import InputError, VocabularyError
+from modlm.ground.arrays import Ids
 from modlm.text.corpus import Corpus
 
 POSITIONS = 1 << 18  # walked at a time: eight bytes each and order

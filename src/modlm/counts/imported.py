@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints
 from modlm.counts.checks import check_sound
 from modlm.counts.counts import MAX_ORDER, MOST, Counts, Frequencies, check_order, narrowed
 from modlm.counts.linking import link_suffixes
@@ -25,6 +24,7 @@ from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, EstimationError
 from modlm.formats.count_files import CountTables, read_counts, write_counts
 from modlm.formats.row_order import group_starts, sorting
+from modlm.ground.arrays import Ids, Ints
 from modlm.text.vocabulary import Vocabulary
 
 ROWS = 1 << 18  # n-grams written at a time

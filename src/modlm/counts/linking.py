@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from modlm.arrays import Ids, even_ranges, in_parallel, threads
 from modlm.counts import trie_kernels
 from modlm.counts.checks import unsound
+from modlm.ground.arrays import Ids, even_ranges, in_parallel, threads
 
 CONTEXTS = 1 << 21  # linked between two pauses
 

@@ -13,10 +13,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from modlm.arrays import Bytes, Ids, Ints, in_parallel, threads
 from modlm.counts import sort_kernels
 from modlm.counts.trie import Trie
-from modlm.progress import progress
+from modlm.ground.arrays import Bytes, Ids, Ints, in_parallel, threads
+from modlm.ground.progress import progress
 from modlm.text.vocabulary import END
 
 RANGES_PER_THREAD = 4  # more ranges balance the threads better, but each reads the whole text once

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Ids, int64, kernel
+from modlm.ground.arrays import Ids, int64, kernel
 
 
 @kernel

@@ -14,7 +14,6 @@ from itertools import accumulate, zip_longest
 
 import numpy as np
 
-from modlm.arrays import Ids, even_ranges, in_parallel, joined, threads
 from modlm.counts import merge_kernels
 from modlm.counts.checks import check_sound
 from modlm.counts.counts import MOST, Counts, Frequencies, narrowed
@@ -22,6 +21,7 @@ from modlm.counts.linking import link_suffixes
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, EstimationError
+from modlm.ground.arrays import Ids, even_ranges, in_parallel, joined, threads
 from modlm.text.vocabulary import Vocabulary
 
 RANGES_PER_THREAD = 4

@@ -13,7 +13,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from modlm.arrays import Ids, inlined, intrinsic, kernel
+from modlm.ground.arrays import Ids, inlined, intrinsic, kernel
 
 ONE, NOT_FOUND = np.uint64(1), np.uint64(0)
 WIDTH, NARROW = np.uint64(64), np.uint64(16)

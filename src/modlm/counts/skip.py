@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints
 from modlm.counts import skip_kernels
 from modlm.counts.counts import MAX_ORDER, Counts, Frequencies, Layer
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Ids, Ints
 from modlm.text.vocabulary import Vocabulary
 
 FARTHEST = 10_000  # positions beyond this are surely a mistake

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from modlm.arrays import Ids, Ints, int64, kernel
 from modlm.counts.trie_kernels import NONE, follower
+from modlm.ground.arrays import Ids, Ints, int64, kernel
 
 
 @kernel

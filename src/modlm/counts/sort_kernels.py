@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Bytes, Ids, Ints, int64, kernel
+from modlm.ground.arrays import Bytes, Ids, Ints, int64, kernel
 
 SMALL = 24  # below this, insertion sort
 RADIX = 1500  # from this on, radix sort

@@ -9,9 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-from modlm.arrays import Ints
 from modlm.counts.counts import Counts
 from modlm.counts.held_out_counts import held_out
+from modlm.ground.arrays import Ints
 from modlm.text.corpus import Corpus
 
 

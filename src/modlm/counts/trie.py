@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints
+from modlm.ground.arrays import Ids, Ints
 
 ROOT = 0
 

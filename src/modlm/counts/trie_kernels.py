@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids, Ints, int64, kernel
+from modlm.ground.arrays import Floats, Ids, Ints, int64, kernel
 
 NONE = 0xFFFFFFFF  # "no such context" in the tables that a walk fills; node 0 (the root) means "no such n-gram"
 

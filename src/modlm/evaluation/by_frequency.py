@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ints
 from modlm.errors import ConfigError, InputError
+from modlm.ground.arrays import Ints
 from modlm.model.language_model import LanguageModel
 from modlm.model.scored_text import perplexity_of, read_parts, scored_parts
 from modlm.text.corpus import Corpus

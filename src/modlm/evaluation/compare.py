@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Floats, Ints
 from modlm.errors import ConfigError, InputError
 from modlm.evaluation.error_rate import DRAWS, interval
+from modlm.ground.arrays import Floats, Ints
 from modlm.model.language_model import LanguageModel
 from modlm.model.scored_text import ScoredText, scored_parts
 from modlm.text.corpus import Corpus

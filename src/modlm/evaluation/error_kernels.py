@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids, Ints, kernel
+from modlm.ground.arrays import Floats, Ids, Ints, kernel
 
 
 @kernel

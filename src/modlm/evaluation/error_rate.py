@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids, Ints
 from modlm.errors import ConfigError
 from modlm.evaluation import error_kernels
+from modlm.ground.arrays import Floats, Ids, Ints
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import split_words
 

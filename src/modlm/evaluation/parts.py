@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modlm.arrays import Bools, Ints
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Bools, Ints
 
 NUMBERED = r"(.+)[-_#/:.][0-9]+"
 """An utterance called after its session, with its number behind."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Bools, Floats, Ints
 from modlm.errors import ConfigError, InputError
 from modlm.evaluation.error_rate import (
     DRAWS,
@@ -37,6 +36,7 @@ from modlm.evaluation.rescoring import (
 from modlm.formats.lines import quoted
 from modlm.formats.nbest import NBest, log_scores
 from modlm.formats.references import references_of
+from modlm.ground.arrays import Bools, Floats, Ints
 from modlm.model.language_model import LanguageModel
 from modlm.text.corpus import Corpus
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from modlm.arrays import Bools, Floats, Ints
 from modlm.errors import ConfigError
 from modlm.evaluation import error_kernels
+from modlm.ground.arrays import Bools, Floats, Ints
+from modlm.ground.progress import progress
 from modlm.model.language_model import LanguageModel
-from modlm.progress import progress
 from modlm.text.vocabulary import split_words
 
 LM, WORDS, RANK = range(3)

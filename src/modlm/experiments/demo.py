@@ -21,7 +21,7 @@ from modlm import __version__
 from modlm.errors import OutputError
 from modlm.experiments.demo_report import COLUMNS, PRUNING, DemoResult, Trained, line, page
 from modlm.experiments.demo_text import DemoText, demo_sentences
-from modlm.files import folder_bytes, new_folder
+from modlm.ground.files import folder_bytes, new_folder
 from modlm.model.folder import save
 from modlm.model.interpolation import interpolate
 from modlm.model.language_model import LanguageModel

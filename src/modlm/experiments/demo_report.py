@@ -13,11 +13,11 @@ from html import escape
 from pathlib import Path
 
 from modlm import __version__
-from modlm.arrays import threads
 from modlm.experiments.charts import BEST, Point, bar_chart, scatter_chart
 from modlm.experiments.machine import processor
+from modlm.ground.arrays import threads
+from modlm.ground.progress import percent, short
 from modlm.model.language_model import Explanation, LanguageModel, Prediction
-from modlm.progress import percent, short
 
 PRUNING = 1e-7  # relative rise in perplexity for which an n-gram goes
 INFINITE = 1e9  # perplexities from here on are shown as such

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from modlm.errors import InputError
 from modlm.experiments.prose import sentences_of
-from modlm.files import new_folder
+from modlm.ground.files import new_folder
 
 SKIPPED_FOLDERS = frozenset(
     "__phello__ dist-packages ensurepip idle_test idlelib pydoc_data site-packages test tests turtledemo".split()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from modlm.errors import ModlmError, OutputError, require
 from modlm.experiments.variations import Variation
-from modlm.files import new_file
+from modlm.ground.files import new_file
 from modlm.training.config_file import Table, assigned, merged, run_config, to_toml
 from modlm.training.journal import JOURNAL, Journal, Line
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints
 from modlm.errors import InputError
 from modlm.formats import count_kernels as kernels
 from modlm.formats import write_kernels
@@ -22,7 +21,8 @@ from modlm.formats.arpa.header import MAX_ORDER
 from modlm.formats.lines import Lines, open_lines, shown
 from modlm.formats.output import RowWriter, text_output
 from modlm.formats.row_order import group_starts, sorting
-from modlm.progress import progress
+from modlm.ground.arrays import Ids, Ints
+from modlm.ground.progress import progress
 from modlm.text import text_kernels
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 from modlm.text.word_table import PROVISIONAL, WordTable

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from modlm.arrays import Bytes, Ids, Ints, kernel
 from modlm.formats.arpa.header import MAX_ORDER
 from modlm.formats.word_kernels import RETURN, SPACE, TAB
+from modlm.ground.arrays import Bytes, Ids, Ints, kernel
 from modlm.text.text_kernels import LINE_END, WANTED, Table, intern_word, scan_word
 
 END_OF_BLOCK, NO_ROOM = 0, 1

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from modlm.arrays import Bytes
 from modlm.errors import InputError
+from modlm.ground.arrays import Bytes
 from modlm.text.packing import packing_at
 from modlm.text.sources import Block, Files
 from modlm.text.vocabulary import split_words

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Floats, Ints
 from modlm.errors import ConfigError
 from modlm.formats.hypotheses import Found, Row
 from modlm.formats.lines import quoted, text_lines
 from modlm.formats.nbest_json import read_json
 from modlm.formats.nbest_text import read_espnet, read_kaldi, read_moses
+from modlm.ground.arrays import Floats, Ints
 from modlm.text.vocabulary import END_NAME, START_NAME, split_words
 
 FORMATS = ("auto", "jsonl", "kaldi", "moses")

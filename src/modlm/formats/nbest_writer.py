@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from modlm.arrays import Floats, Ints
 from modlm.formats.nbest import NBest
 from modlm.formats.output import text_output
+from modlm.ground.arrays import Floats, Ints
 
 
 def write_nbest(nbest: NBest, path: Path, log_probs_H: Floats, totals_H: Floats) -> None:

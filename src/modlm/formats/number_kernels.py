@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from modlm.arrays import Bytes, kernel
+from modlm.ground.arrays import Bytes, kernel
 
 EXACT = 0
 """The value is the correctly rounded one."""

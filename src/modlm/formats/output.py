@@ -9,9 +9,9 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from modlm.arrays import Bytes, Ids, Ints
-from modlm.files import new_file
 from modlm.formats import write_kernels
+from modlm.ground.arrays import Bytes, Ids, Ints
+from modlm.ground.files import new_file
 from modlm.text.packing import PACKINGS
 from modlm.text.vocabulary import START_NAME, Vocabulary
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints
+from modlm.ground.arrays import Ids, Ints
 
 
 def sorting(rows: Ids, largest: int) -> Ints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import Bytes, Ints, kernel
+from modlm.ground.arrays import Bytes, Ints, kernel
 from modlm.text.text_kernels import LINE_END, scan_word
 
 Hashes = NDArray[np.uint64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import Bytes, Ids, Ints, kernel
 from modlm.formats.number_kernels import LONGEST_NUMBER, write_float32, write_integer
+from modlm.ground.arrays import Bytes, Ids, Ints, kernel
 
 LINE_END, SPACE, TAB = 10, 32, 9
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import Floats, Ids, Ints
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Floats, Ids, Ints
 from modlm.integrations.steps import LOWEST
 from modlm.model.language_model import LanguageModel, States
 from modlm.text.vocabulary import END, END_NAME, RESERVED, START_NAME

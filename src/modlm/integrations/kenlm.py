@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ALONE, NOTHING, Beside, Block, Reads, Rows
 from modlm.errors import InputError, ModlmError, require
+from modlm.ground.arrays import Floats, Ids
 from modlm.mixers import StaticMixer
 from modlm.model.mixture import Mixture
 from modlm.store.folder import Folder, Parts

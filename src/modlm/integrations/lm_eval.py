@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from modlm.errors import require
+from modlm.ground.progress import progress
 from modlm.integrations.prompts import continuation, generated, log_probs, text_ids
 from modlm.model.language_model import LanguageModel
 from modlm.model.sampling import Sampling
-from modlm.progress import progress
 
 PURPOSE = "The lm-eval harness"
 LM: Any = require("lm_eval.api.model", extra="lm-eval", purpose=PURPOSE).LM

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids, Ints
+from modlm.ground.arrays import Floats, Ids, Ints
 from modlm.model.language_model import LanguageModel, sliding_windows
 from modlm.model.sampling import Sampling, adjusted
 from modlm.text.vocabulary import END, UNKNOWN

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from modlm.errors import ConfigError
-from modlm.files import new_file
+from modlm.ground.files import new_file
 from modlm.integrations.steps import Node, Steps
 from modlm.model.folder import load
 from modlm.model.language_model import LONGEST, LanguageModel

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Floats
 from modlm.blocks.block import UNLIMITED
+from modlm.ground.arrays import Floats
 from modlm.model.language_model import LanguageModel, States
 from modlm.text.vocabulary import END
 

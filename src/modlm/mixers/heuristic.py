@@ -12,10 +12,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Rows
 from modlm.blocks.ngram import NgramBlock
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Floats, Ids
 from modlm.mixers.mixer import Mixer, State
 from modlm.smoothing.smoother import ContextSums, Smoother, fallback_of, smoother_in, smoother_settings
 from modlm.store.folder import Folder, Parts

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Reads, Rows, rows_of
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Floats, Ids
 from modlm.store.folder import Folder, Parts
 
 State = NDArray[np.float32]

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Rows
 from modlm.errors import ConfigError, EstimationError
+from modlm.ground.arrays import Floats, Ids
 from modlm.mixers.mixer import Mixer, State
 from modlm.store.folder import Folder, Parts
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import AnyFloats, Floats, Ids
 from modlm.blocks.block import NOTHING
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, ModlmError, VocabularyError
+from modlm.ground.arrays import AnyFloats, Floats, Ids
 from modlm.model.folder import save
 from modlm.store.folder import Parts
 from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary

@@ -13,12 +13,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from modlm.arrays import AnyFloats, Floats, Ids, Ints
 from modlm.blocks.block import DELTA, NOTHING, UNLIMITED, Block, ColumnLayout, Reads, Rows, rows_of, trimmed
 from modlm.blocks.constant import ConstantBlock
 from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError
 from modlm.families import BLOCKS, MIXERS
+from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints
 from modlm.mixers.mixer import Mixer, State
 from modlm.model.language_model import LONGEST, LanguageModel, States
 from modlm.store.folder import COLUMNS, Folder, Parts

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from modlm.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, threads
 from modlm.blocks import CONSTANT_BLOCKS
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError, ModlmError
+from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, threads
 from modlm.model.folder import load
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modlm.arrays import AnyFloats, Floats
 from modlm.errors import ConfigError
+from modlm.ground.arrays import AnyFloats, Floats
 from modlm.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
 from modlm.errors import InputError
-from modlm.progress import progress
+from modlm.ground.arrays import Floats, Ids
+from modlm.ground.progress import progress
 from modlm.text.corpus import Corpus
 from modlm.text.encoding import encode_sentences, encoded
 from modlm.text.options import TextOptions

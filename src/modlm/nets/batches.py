@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modlm.arrays import Bools, Ints, Singles
 from modlm.blocks.log_rows import LogRows
+from modlm.ground.arrays import Bools, Ints, Singles
 
 ALL = slice(None)
 

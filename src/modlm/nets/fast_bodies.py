@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modlm.arrays import Ints
+from modlm.ground.arrays import Ints
 from modlm.nets import scoring_kernels
 from modlm.nets.bodies import Lstm
 from modlm.nets.mixer_net import MixerNet

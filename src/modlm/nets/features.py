@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from modlm.arrays import AnyFloats, Bools, Floats, Singles
 from modlm.errors import ConfigError
+from modlm.ground.arrays import AnyFloats, Bools, Floats, Singles
 from modlm.nets.config import NORMALISATIONS, one_of
 
 PIECE = 1 << 18  # rows read at a time: texts of any length are mapped from disk

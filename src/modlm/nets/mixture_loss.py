@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from modlm.arrays import even_ranges
+from modlm.ground.arrays import even_ranges
 
 CHUNK_BYTES = 256 * 10_000 * 4  # of logits
 LEAST_ROWS = 32  # fewer make matrix products slow

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Reads
 from modlm.blocks.log_rows import LogRows, log_rows
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Floats, Ids
 from modlm.mixers.mixer import Mixer, State
 from modlm.nets import scoring_kernels
 from modlm.nets.batches import ALL, Batch, BatchSource, Sentences, Streams

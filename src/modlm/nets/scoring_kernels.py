@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Floats, Singles, inlined, kernel
+from modlm.ground.arrays import Floats, Singles, inlined, kernel
 
 # tanh x = x P(x²) / Q(x²) up to the last digit of single precision where |x| < LARGE, and 1 beyond: Eigen's fit
 LARGE = np.float32(7.90531110763549805)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ids
+from modlm.ground.arrays import Ids
 from modlm.model.language_model import ExplainedRow, LanguageModel, most_probable
 from modlm.model.scored_text import ScoredText
 from modlm.serve.library import Served

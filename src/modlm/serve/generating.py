@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ids
+from modlm.ground.arrays import Ids
 from modlm.model.sampling import Draw, Sampling, draws
 from modlm.serve.explaining import written
 from modlm.serve.library import Served

@@ -17,8 +17,8 @@ from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
 import modlm
-from modlm.arrays import threads
 from modlm.evaluation.rescoring import Weights
+from modlm.ground.arrays import threads
 from modlm.model.language_model import ExplainedRow
 from modlm.model.sampling import Sampling
 from modlm.model.scored_text import ScoredText

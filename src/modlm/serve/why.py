@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ids
 from modlm.blocks.block import NOTHING
 from modlm.blocks.model import ModelBlock
 from modlm.blocks.ngram import NgramBlock
 from modlm.counts.counts import Counts
+from modlm.ground.arrays import Ids
 from modlm.model.language_model import LanguageModel, normalised
 from modlm.model.mixture import Mixture
 from modlm.model.ngram.evidence import Evidence, compiled_evidence, counted_evidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from modlm.arrays import Floats, Ints
+from modlm.ground.arrays import Floats, Ints
 from modlm.smoothing.discounts import one_discount
 from modlm.smoothing.smoother import ContextSums, Smoother
 

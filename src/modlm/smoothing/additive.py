@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from modlm.arrays import Floats
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Floats
 from modlm.smoothing.smoother import ContextSums, Smoother
 
 

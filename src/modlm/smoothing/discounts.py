@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Floats, Ints
+from modlm.ground.arrays import Floats, Ints
 
 DEFAULT = (0.5, 1.0, 1.5)
 

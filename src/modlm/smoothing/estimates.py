@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids, Ints
 from modlm.counts import trie_kernels
 from modlm.counts.counts import Counts
 from modlm.counts.trie import ROOT
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Floats, Ids, Ints
 from modlm.smoothing.smoother import ContextSums, HeldOutWords, Smoother, fallback_of
 
 log = logging.getLogger("modlm")

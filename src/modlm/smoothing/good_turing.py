@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from modlm.arrays import Floats, Ints
+from modlm.ground.arrays import Floats, Ints
 from modlm.smoothing.absolute import Absolute
 from modlm.smoothing.discounts import KATZ, katz_discounts
 from modlm.smoothing.smoother import ContextSums

@@ -11,8 +11,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from modlm.arrays import Floats, Ints
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Floats, Ints
 from modlm.smoothing.smoother import ContextSums, HeldOutWords, Smoother
 
 PASSES = 40

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from modlm.arrays import Floats
+from modlm.ground.arrays import Floats
 from modlm.smoothing.smoother import ContextSums, Smoother
 
 

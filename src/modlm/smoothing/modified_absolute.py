@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from modlm.arrays import Floats, Ints
+from modlm.ground.arrays import Floats, Ints
 from modlm.smoothing.absolute import Absolute
 from modlm.smoothing.discounts import three_discounts
 

@@ -21,9 +21,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from modlm.arrays import Floats, Ints
 from modlm.errors import ConfigError
 from modlm.families import SMOOTHERS
+from modlm.ground.arrays import Floats, Ints
 from modlm.store.folder import Folder
 
 

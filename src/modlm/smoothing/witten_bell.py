@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from modlm.arrays import Floats
+from modlm.ground.arrays import Floats
 from modlm.smoothing.smoother import ContextSums, Smoother
 
 

@@ -20,10 +20,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from modlm.arrays import in_parallel
 from modlm.errors import ConfigError, ModelFolderError
 from modlm.families import Family
-from modlm.files import new_folder, sha256
+from modlm.ground.arrays import in_parallel
+from modlm.ground.files import new_folder, sha256
 from modlm.store.manifest import (
     FILE_NAME,
     Record,

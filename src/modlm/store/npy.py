@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from modlm.files import sha256, take_room
+from modlm.ground.files import sha256, take_room
 from modlm.store.manifest import Record
 
 AnyArray = NDArray[Any]

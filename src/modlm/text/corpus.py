@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints, joined
 from modlm.errors import ConfigError, VocabularyError
-from modlm.files import new_folder
+from modlm.ground.arrays import Ids, Ints, joined
+from modlm.ground.files import new_folder
 from modlm.store.manifest import Verify
 from modlm.store.npy import NpyWriter, write_npy
 from modlm.text.corpus_folder import IDS, PIECE, check_ids, read_folder, write_record

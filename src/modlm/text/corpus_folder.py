@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from modlm.arrays import Ids
 from modlm.errors import InputError
+from modlm.ground.arrays import Ids
 from modlm.store.folder import Folder
 from modlm.store.manifest import Verify, manifest_name, read_manifest
 from modlm.store.npy import open_npy

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from modlm.arrays import Bytes, Ids, Ints
 from modlm.errors import InputError
-from modlm.progress import progress, short
+from modlm.ground.arrays import Bytes, Ids, Ints
+from modlm.ground.progress import progress, short
 from modlm.text import text_kernels as kernels
 from modlm.text.options import TextOptions
 from modlm.text.sources import PADDING, Block, Files, Sentences, Text, as_lines, source_of

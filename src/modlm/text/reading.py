@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from modlm.arrays import Ids, threads
 from modlm.errors import InputError
+from modlm.ground.arrays import Ids, threads
 from modlm.text import text_kernels
 from modlm.text.encoding import KernelEncoder, encoded
 from modlm.text.options import TextOptions

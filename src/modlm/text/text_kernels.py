@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import Bytes, Ids, Ints, kernel
+from modlm.ground.arrays import Bytes, Ids, Ints, kernel
 from modlm.text.sources import PADDING as PADDING
 
 Table = NDArray[np.uint64]

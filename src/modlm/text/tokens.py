@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from modlm.arrays import Ids, Ints, threads
 from modlm.errors import InputError, VocabularyError, require
+from modlm.ground.arrays import Ids, Ints, threads
 from modlm.text.encoding import Encoded, Encoder, count_words
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
 from modlm.text.word_list import END_NAME, RESERVED, SPACE, UNKNOWN_NAME, words_as_lines

@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from modlm.arrays import Bytes, Ids, Ints, threads
 from modlm.errors import VocabularyError
-from modlm.files import new_file
+from modlm.ground.arrays import Bytes, Ids, Ints, threads
+from modlm.ground.files import new_file
 from modlm.text import text_kernels
 from modlm.text.encoding import Encoder, KernelEncoder
 from modlm.text.options import TextOptions

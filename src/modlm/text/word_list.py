@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from modlm.arrays import Ints
 from modlm.errors import InputError, VocabularyError
+from modlm.ground.arrays import Ints
 from modlm.text.sources import Files
 
 UNKNOWN_NAME = "<unk>"

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import Bytes, Ids, Ints
+from modlm.ground.arrays import Bytes, Ids, Ints
 from modlm.text import text_kernels as kernels
 from modlm.text.sources import PADDING
 from modlm.text.word_list import END_NAME, HEADER, START_NAME, UNKNOWN_NAME

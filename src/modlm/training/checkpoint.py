@@ -24,8 +24,8 @@ import torch
 from torch import Tensor
 
 from modlm.errors import ModelFolderError, require
-from modlm.files import new_file
-from modlm.leftovers import sweep_folder
+from modlm.ground.files import new_file
+from modlm.ground.leftovers import sweep_folder
 from modlm.training.distributed import Processes
 from modlm.training.run_state import RunState
 

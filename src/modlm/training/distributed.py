@@ -21,8 +21,8 @@ from torch import Tensor, distributed
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from modlm.arrays import Ints
 from modlm.errors import ConfigError, LostProcessError
+from modlm.ground.arrays import Ints
 from modlm.training.noticeboard import Noticeboard
 
 TIMEOUT = 600.0  # seconds: far more than processes differ in the time they take for a step, an evaluation or a save

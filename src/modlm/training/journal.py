@@ -11,7 +11,7 @@ import math
 import os
 from pathlib import Path
 
-from modlm.files import output_error
+from modlm.ground.files import output_error
 
 JOURNAL = "journal.jsonl"
 TIMINGS = "timings.jsonl"

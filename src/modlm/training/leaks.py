@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from modlm.arrays import Floats
 from modlm.blocks import NgramBlock
 from modlm.blocks.block import Block
 from modlm.blocks.log_rows import LogRows
 from modlm.blocks.model import ModelBlock, Predictor
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Floats
 from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM
 from modlm.nets.net_mixer import NetMixer

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from modlm.errors import require
+from modlm.ground.progress import short, watched
 from modlm.model.scored_text import perplexity_of
-from modlm.progress import short, watched
 from modlm.training.journal import Line
 from modlm.training.run_state import Rules, RunState
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from modlm.arrays import Floats
+from modlm.ground.arrays import Floats
 from modlm.nets.features import FeatureScaling
 from modlm.nets.mixer_net import MixerNet
 from modlm.training.blocks import columns_of

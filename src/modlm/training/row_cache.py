@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 
 import modlm
-from modlm.arrays import Ints
 from modlm.blocks.log_rows import VERSION, LogRows
 from modlm.counts.engine import bytes_of
 from modlm.errors import ConfigError, InputError, ModelFolderError, OutputError
-from modlm.files import folder_bytes, sha256
-from modlm.leftovers import sweep_folder
-from modlm.progress import short
+from modlm.ground.arrays import Ints
+from modlm.ground.files import folder_bytes, sha256
+from modlm.ground.leftovers import sweep_folder
+from modlm.ground.progress import short
 from modlm.store.manifest import manifest_name
 from modlm.text.corpus import Corpus
 from modlm.training.blocks import RunBlock, columns_of, dense_blocks

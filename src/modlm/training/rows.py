@@ -14,11 +14,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from modlm.arrays import Bools, Ints, Singles, in_parallel, threads
 from modlm.blocks.block import Block
 from modlm.blocks.log_rows import LogRows, new_rows
 from modlm.errors import ConfigError
-from modlm.progress import Progress, progress
+from modlm.ground.arrays import Bools, Ints, Singles, in_parallel, threads
+from modlm.ground.progress import Progress, progress
 from modlm.text.corpus import Corpus
 from modlm.text.folds import fold_cuts
 from modlm.training.blocks import RunBlock

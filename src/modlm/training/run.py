@@ -11,8 +11,8 @@ from statistics import median_high
 
 import torch
 
-from modlm.arrays import threads
 from modlm.errors import ModlmError
+from modlm.ground.arrays import threads
 from modlm.model.folder import save
 from modlm.model.mixture import Mixture
 from modlm.nets.net_mixer import NetMixer

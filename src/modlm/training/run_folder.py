@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from modlm.errors import ConfigError, OutputError
-from modlm.files import new_file, only_writer, output_error
+from modlm.ground.files import new_file, only_writer, output_error
 from modlm.training.config import ColumnsConfig, RunConfig
 from modlm.training.config_file import to_toml
 from modlm.training.journal import Line

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ints
 from modlm.blocks.log_rows import LogRows
 from modlm.errors import InputError
+from modlm.ground.arrays import Ints
 from modlm.nets.batches import BatchSource, Sentences, Streams
 from modlm.text.corpus import Corpus
 from modlm.text.tokens import TokenVocabulary

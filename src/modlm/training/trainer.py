@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modlm.arrays import Ints
 from modlm.errors import LostProcessError
+from modlm.ground.arrays import Ints
 from modlm.nets.batches import Batch, BatchSource, Streams
 from modlm.nets.block_dropout import BlockDropout
 from modlm.nets.dropout import Dropout

@@ -19,7 +19,7 @@ from modlm.counts.spark.store import Store, working_store
 from modlm.counts.spark.text import Lines, encode, lines_of, vocabulary_of, write_corpus
 from modlm.counts.spark.windows import Windows
 from modlm.counts.tally import Tally
-from modlm.progress import progress
+from modlm.ground.progress import progress
 from modlm.store.npy import new_npy
 from modlm.text.corpus import Corpus
 from modlm.text.options import TextOptions

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING
 from modlm.counts.engine import CountOptions
 from modlm.counts.spark.failures import failures_as_errors
 from modlm.errors import ConfigError, EngineError, require
-from modlm.files import lent_folder
+from modlm.ground.files import lent_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from modlm.counts.spark.watching import watched
 from modlm.errors import EngineError
-from modlm.files import scratch_folder
+from modlm.ground.files import scratch_folder
 
 if TYPE_CHECKING:
     import pyarrow

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from modlm.counts.spark.failures import failures_as_errors
-from modlm.progress import Progress, progress
+from modlm.ground.progress import Progress, progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from pathlib import Path
 from modlm.errors import ConfigError, InputError, nearest
 from modlm.experiments.reproduce.recipe import CorpusEntry, TextEntry
 from modlm.experiments.reproduce.recipe_folder import Recipes
-from modlm.files import new_file
+from modlm.ground.files import new_file
 from modlm.text.sources import Files
 from modlm.text.vocabulary import Vocabulary
 

@@ -11,7 +11,7 @@ from modlm.experiments.reproduce.figures import draw
 from modlm.experiments.reproduce.recipe import Recipe
 from modlm.experiments.reproduce.results import RunResult, days
 from modlm.experiments.reproduce.runs import Runs
-from modlm.files import new_file
+from modlm.ground.files import new_file
 
 PAGE, FIGURES = "reproduction.md", "reproduction"
 VERDICTS = {True: "yes", False: "**no**", None: "not yet"}

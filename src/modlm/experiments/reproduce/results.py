@@ -15,7 +15,7 @@ from typing import Any
 from modlm.errors import InputError
 from modlm.experiments.reproduce.corpora import Corpora
 from modlm.experiments.reproduce.recipe import RunEntry, TextEntry
-from modlm.files import new_file
+from modlm.ground.files import new_file
 from modlm.training.config_file import Table, find_table, merged
 
 SEED = "#seed"  # in the name of a file, before the number

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids, Ints
 from modlm.errors import InputError
 from modlm.formats.arpa import row_kernels as kernels
 from modlm.formats.arpa.header import TOLERANCE, check_size, expect_mark, read_announced
 from modlm.formats.arpa.row_errors import row_error
 from modlm.formats.lines import Lines, open_lines, shown
-from modlm.progress import Progress, progress
+from modlm.ground.arrays import Floats, Ids, Ints
+from modlm.ground.progress import Progress, progress
 from modlm.text import text_kernels
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
 from modlm.text.word_list import HEADER

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Bytes, Floats, Ids, Ints, kernel
 from modlm.formats.arpa.header import TOLERANCE
 from modlm.formats.number_kernels import EXACT, LONG, read_decimal
 from modlm.formats.word_kernels import FINE, Hashes, split_fields
+from modlm.ground.arrays import Bytes, Floats, Ids, Ints, kernel
 from modlm.text.text_kernels import Table, find_word, intern_word
 
 Stop = tuple[int, int, int, int, int, int]

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import Floats, Ids
 from modlm.errors import EstimationError
 from modlm.formats import write_kernels
 from modlm.formats.arpa.header import TOLERANCE
 from modlm.formats.output import RowWriter, text_output
+from modlm.ground.arrays import Floats, Ids
 from modlm.text.vocabulary import Vocabulary
 
 LOG_ZERO = -99.0

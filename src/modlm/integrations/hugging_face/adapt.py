@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Floats
 from modlm.blocks import NgramBlock, UniformBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.blocks.held_out import HeldOutColumns
 from modlm.counts import count_text
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError
+from modlm.ground.arrays import Floats
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
 from modlm.integrations.hugging_face.mixer_training import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Floats, Ids
 from modlm.integrations.hugging_face.causal_lm import CausalLm
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
 from modlm.model.folder import load

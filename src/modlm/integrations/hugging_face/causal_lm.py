@@ -19,11 +19,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from modlm.arrays import Ids, Ints
 from modlm.blocks.block import NOTHING
 from modlm.errors import ConfigError, InputError, VocabularyError, require
+from modlm.ground.arrays import Ids, Ints
+from modlm.ground.progress import watched
 from modlm.nets.config import CONTEXTS, one_of
-from modlm.progress import watched
 from modlm.text.tokens import TokenVocabulary, tokenizer_bytes
 from modlm.text.vocabulary import END
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids
 from modlm.blocks.block import ALONE, UNLIMITED, Beside, Block, Reads, Rows
 from modlm.errors import ConfigError, InputError, VocabularyError
-from modlm.files import sha256
+from modlm.ground.arrays import Floats, Ids
+from modlm.ground.files import sha256
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modlm.arrays import Floats
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Floats
 from modlm.integrations.hugging_face.causal_lm import Singles
 from modlm.nets.config import NetConfig
 from modlm.nets.dropout import Dropout

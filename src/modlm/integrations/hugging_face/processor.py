@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modlm.arrays import Ids
 from modlm.errors import ConfigError, require
+from modlm.ground.arrays import Ids
 from modlm.integrations.hugging_face.adapted import as_adapted, lm_block, load_adapted, mixed
 from modlm.integrations.hugging_face.causal_lm import distribution_features
 from modlm.model.mixture import Mixture

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from modlm.arrays import Bools, Floats, Ids, in_parallel
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, InputError
 from modlm.formats.arpa import ArpaRows, ArpaSection, ArpaTables, read_arpa, write_arpa
+from modlm.ground.arrays import Bools, Floats, Ids, in_parallel
 from modlm.model.language_model import LanguageModel
 from modlm.model.ngram import arpa_kernels
 from modlm.model.ngram.compiled import Compiled, empty_records, over_contexts

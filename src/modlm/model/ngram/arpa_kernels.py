@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Ids, int64, kernel
 from modlm.counts.trie_kernels import follower
+from modlm.ground.arrays import Ids, int64, kernel
 
 
 @kernel

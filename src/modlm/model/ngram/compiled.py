@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from modlm.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, read_only, threads
 from modlm.counts import trie_kernels
 from modlm.counts.checks import check_sound
 from modlm.counts.counts import Counts
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import ROOT, Trie
 from modlm.errors import ConfigError
+from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, read_only, threads
 from modlm.model.ngram import compiled_kernels, index_kernels, without_numba
 from modlm.model.ngram.index import Index
 from modlm.smoothing.estimates import Estimates

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import AnyFloats, Floats, Ids, Ints, inlined, int64, kernel
 from modlm.counts.search_kernels import NOT_FOUND, ONE, WIDTH, among, find, prefetch
+from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, inlined, int64, kernel
 
 Records = NDArray[np.void]
 DEEPEST = 64  # contexts of contexts; no order comes near it

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import Floats, Ids, Ints
 from modlm.blocks import CONSTANT_BLOCKS
+from modlm.ground.arrays import Floats, Ids, Ints
 from modlm.model.ngram.compiled import Compiled
 
 

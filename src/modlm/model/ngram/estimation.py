@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import Ids
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.counts import MAX_ORDER, Counts
+from modlm.ground.arrays import Ids
 from modlm.mixers import HeuristicMixer
 from modlm.model.mixture import Mixture
 from modlm.model.ngram.pruning import check_thresholds

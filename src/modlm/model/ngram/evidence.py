@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from modlm.arrays import Ids
 from modlm.blocks.block import NOTHING, flattened
 from modlm.counts import trie_kernels
 from modlm.counts.counts import Counts
 from modlm.counts.skip import SkipCounts
+from modlm.ground.arrays import Ids
 from modlm.model.ngram.compiled import Compiled
 from modlm.smoothing.estimates import Estimates
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.arrays import AnyFloats, Floats
+from modlm.ground.arrays import AnyFloats, Floats
 from modlm.model.ngram import index_kernels
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ import numpy as np
 from numba.core import types
 from numpy.typing import NDArray
 
-from modlm.arrays import AnyFloats, Floats, Ids, Ints, inlined, intrinsic, kernel
 from modlm.counts.search_kernels import NOT_FOUND, ONE, comparison, lowest_bit, prefetch
+from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, inlined, intrinsic, kernel
 from modlm.model.ngram.compiled_kernels import Records, probability_of
 
 MULTIPLIER, HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.arrays import AnyFloats, Floats, Ids, Ints
 from modlm.counts.trie import Trie
 from modlm.formats.arpa import ArpaRows
+from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints
 from modlm.model.ngram.compiled import Compiled
 
 

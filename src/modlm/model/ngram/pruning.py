@@ -13,10 +13,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from modlm.arrays import Bools, Floats, even_ranges, in_parallel, read_only, threads
 from modlm.counts.counts import Counts
 from modlm.counts.trie import ROOT
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Bools, Floats, even_ranges, in_parallel, read_only, threads
 from modlm.model.ngram import pruning_kernels
 from modlm.model.ngram.compiled import Compiled, over_contexts
 from modlm.text.vocabulary import END

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from modlm.arrays import AnyFloats, Bools, Floats, Ids, Ints, kernel
 from modlm.counts.search_kernels import NOT_FOUND, ONE
 from modlm.counts.trie_kernels import shorter as shorter_node
+from modlm.ground.arrays import AnyFloats, Bools, Floats, Ids, Ints, kernel
 from modlm.model.ngram.compiled_kernels import Records, longest, probability_of, shorter
 
 EPSILON = 3e-6

@@ -15,9 +15,9 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.np.numpy_support import carray
 
-from modlm.arrays import Bytes, Ids, Ints, int64, intrinsic, kernel
 from modlm.counts.search_kernels import NOT_FOUND
 from modlm.errors import VocabularyError
+from modlm.ground.arrays import Bytes, Ids, Ints, int64, intrinsic, kernel
 from modlm.model.language_model import BOUNDARIES_INSIDE
 from modlm.model.ngram.compiled import Compiled, leaf_type, node_type
 from modlm.model.ngram.compiled_kernels import Records, follower, probability_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modlm.arrays import AnyFloats, Floats, Ids, Ints
+from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints
 
 if TYPE_CHECKING:
     from modlm.model.ngram.compiled import Compiled

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modlm import cores
-from modlm.arrays import even_ranges, in_parallel, kernel, threads
+from modlm.ground import cores
+from modlm.ground.arrays import even_ranges, in_parallel, kernel, threads
 
 
 @given(total=st.integers(0, 10_000), parts=st.integers(-1, 50))
@@ -152,7 +152,7 @@ def test_a_kernel_computes_what_its_python_does_and_divides_by_zero_as_numpy_doe
 def run_kernel(tmp_path: Path, body: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A process of its own in which a module has one kernel, `double`."""
     (tmp_path / "own_kernels.py").write_text(
-        "from modlm.arrays import kernel\n\n\n@kernel\ndef double(array):\n    return 2 * array[0]\n"
+        "from modlm.ground.arrays import kernel\n\n\n@kernel\ndef double(array):\n    return 2 * array[0]\n"
     )
     paths = os.pathsep.join([str(tmp_path), *sys.path])
     return subprocess.run(

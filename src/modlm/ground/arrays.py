@@ -2,7 +2,7 @@
 
 A kernel is a plain function over arrays, compiled by numba on first use, kept in numba's on-disk cache, and run
 without the interpreter lock; so threads run kernels truly side by side, and `numba.prange` with its own thread pool is
-not needed. Only modules with kernels import numba, and they run when they are first used (`modlm.deferred`), which
+not needed. Only modules with kernels import numba, and they run when they are first used (`ground.deferred`), which
 keeps `modlm --help` fast.
 """
 
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.cores import allowed_cores, keep_off_this_core, run_anywhere
-from modlm.leftovers import locked
+from modlm.ground.cores import allowed_cores, keep_off_this_core, run_anywhere
+from modlm.ground.leftovers import locked
 
 Bytes = NDArray[np.uint8]
 Ids = NDArray[np.uint32]

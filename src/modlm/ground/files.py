@@ -6,7 +6,7 @@ the like come out as `OutputError`; errors about other files, an input that is m
 Links are followed. Devices and pipes (/dev/null, /dev/stdout) are written to directly: they must never be replaced.
 
 A temporary place is locked by the process that fills it. One that is not is left from a process that was killed, and
-whoever writes to the same target next removes it (`modlm.leftovers`).
+whoever writes to the same target next removes it (`modlm.ground.leftovers`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from modlm.errors import OutputError
-from modlm.leftovers import aside, claim, locked, remove, renamed, sweep
+from modlm.ground.leftovers import aside, claim, locked, remove, renamed, sweep
 
 REASONS = {
     errno.ENOSPC: "the disk is full; free some space or choose another place",

@@ -7,8 +7,8 @@ from contextlib import redirect_stderr
 
 import pytest
 
-from modlm import progress as progress_module
-from modlm.progress import Progress, progress, short, watched
+from modlm.ground import progress as progress_module
+from modlm.ground.progress import Progress, progress, short, watched
 
 
 class Terminal(io.StringIO):

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from modlm.errors import OutputError
-from modlm.files import REASONS, new_file, new_folder, only_writer, output_error, scratch_folder, sha256
-from modlm.leftovers import claim
+from modlm.ground.files import REASONS, new_file, new_folder, only_writer, output_error, scratch_folder, sha256
+from modlm.ground.leftovers import claim
 
 Maker = Callable[..., AbstractContextManager[Path]]
 
@@ -150,7 +150,7 @@ def test_a_file_over_the_size_limit_is_reported_and_removed(tmp_path: Path) -> N
         import resource, signal, sys
         from pathlib import Path
         from modlm.errors import OutputError
-        from modlm.files import new_folder
+        from modlm.ground.files import new_folder
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
         try:
@@ -171,7 +171,7 @@ def test_a_file_over_the_size_limit_is_reported_and_removed(tmp_path: Path) -> N
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     script = """
         import sys, time
-        from modlm.files import new_folder
+        from modlm.ground.files import new_folder
         with new_folder(sys.argv[1]) as place:
             (place / "counts").write_bytes(b"half")
             print("ready", flush=True)
@@ -197,7 +197,7 @@ def test_a_failed_rename_puts_the_old_folder_back(tmp_path: Path, monkeypatch: p
             raise OSError(errno.ENOSPC, "no space left on device")
         return rename(self, to)
 
-    monkeypatch.setattr("modlm.files.renamed", lambda one, other, **options: False)  # as on systems that cannot
+    monkeypatch.setattr("modlm.ground.files.renamed", lambda one, other, **options: False)  # as on systems that cannot
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(OutputError, match="the disk is full"), new_folder(target, overwrite=True) as place:
         fill(place, "new")
@@ -277,9 +277,9 @@ def killed_while_writing(target: Path, *, more: str = "") -> None:
     script = f"""
         import os, signal, sys
         from pathlib import Path
-        import modlm.files
+        import modlm.ground.files
         {more}
-        with modlm.files.new_folder(sys.argv[1], overwrite=True) as place:
+        with modlm.ground.files.new_folder(sys.argv[1], overwrite=True) as place:
             (place / "inside.txt").write_text("half")
             if not {more!r}:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -290,7 +290,7 @@ def killed_while_writing(target: Path, *, more: str = "") -> None:
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="sends a Unix signal")
 KILLED_BETWEEN_RENAMES = (
-    "modlm.files.renamed = lambda one, other, **options: False; "
+    "modlm.ground.files.renamed = lambda one, other, **options: False; "
     "Path.rename = lambda self, to: (os.rename(self, to), os.kill(os.getpid(), signal.SIGKILL))"
 )
 
@@ -377,7 +377,7 @@ def test_a_temporary_place_that_is_swept_before_it_is_locked_is_made_again(
             Path(path).rmdir()
         return handle
 
-    monkeypatch.setattr("modlm.leftovers.os.open", open_late)
+    monkeypatch.setattr("modlm.ground.leftovers.os.open", open_late)
     with claim(tmp_path / ".a.partial-1", folder=True):
         assert swept == [moment] and (tmp_path / ".a.partial-1").is_dir()
     assert list(tmp_path.iterdir()) == []
