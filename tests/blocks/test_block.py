@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from modlm.blocks import NOTHING, ColumnLayout, NgramBlock, Rows, UniformBlock, UnknownBlock
-from modlm.blocks.block import Block, flattened
+from modlm.blocks.block import Block, Reads, flattened
 from modlm.blocks.model import ModelBlock
+from modlm.errors import ModlmError
 from modlm.smoothing import SMOOTHERS, estimate
 from small_texts import counts_of, model_of
 
@@ -54,3 +56,12 @@ def test_windows_become_a_text_in_which_every_row_begins_with_nothing() -> None:
     windows_BC = np.array([[NOTHING, 5], [2, 3]], dtype=np.uint32)
     flat = flattened(windows_BC, np.array([7, 8], dtype=np.uint32))
     assert flat.tolist() == [NOTHING, NOTHING, 5, 7, NOTHING, 2, 3, 8]
+
+
+def test_rows_from_windows_are_for_blocks_that_read_words_alone() -> None:
+    class Reader(UniformBlock):
+        reads = Reads(source=True)
+        rows = Block.rows
+
+    with pytest.raises(ModlmError, match="more than words"):
+        Reader(counts_of(["a"]).vocabulary).rows(np.zeros(0, np.uint32))

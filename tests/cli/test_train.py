@@ -63,6 +63,7 @@ def test_a_mixer_without_a_net_is_a_setting(modlm: Modlm, files: Files, tmp_path
     assert found["perplexity"] == pytest.approx(result["test_perplexity"])
     again = modlm("train", tmp_path / "run" / "config.toml", "-o", tmp_path / "again", "--json").json
     assert again["valid_perplexity"] == result["valid_perplexity"]
+    assert modlm("train", "--resume", "-o", tmp_path / "run").code == 0
     refused = modlm("train", *texts(files), "--set", f"mixer={mixer}", "-o", tmp_path / "hybrid")
     assert refused.code == 1 and "Set kind = interpolated" in refused.err.replace("\n", " ")
 

@@ -29,12 +29,8 @@ BLOCKS: dict[str, Block] = {
 LAYOUT = ColumnLayout(BLOCKS)
 
 
-def mixture_of(mixer: modlm.Mixture | GliMixer | StaticMixer) -> Mixture:
-    return Mixture(COUNTS.vocabulary, BLOCKS, mixer)  # type: ignore[arg-type]
-
-
 def held_out() -> Rows:
-    return rows_of(mixture_of(StaticMixer(np.full(3, 1 / 3))), TEXT[1::2])
+    return rows_of(Mixture(COUNTS.vocabulary, BLOCKS, StaticMixer(np.full(3, 1 / 3))), TEXT[1::2])
 
 
 def test_weights_are_the_softmax_of_a_linear_function_of_each_columns_own_features() -> None:

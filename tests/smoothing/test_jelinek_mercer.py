@@ -6,7 +6,7 @@ import pytest
 
 from modlm.errors import ConfigError
 from modlm.model.ngram_lm import NgramLM
-from modlm.smoothing.jelinek_mercer import PASSES, JelinekMercer
+from modlm.smoothing.jelinek_mercer import JelinekMercer
 from small_texts import TEXTS
 
 TEXT, HELD_OUT = TEXTS["random sentences"][::2], TEXTS["random sentences"][1::2]
@@ -26,7 +26,7 @@ def test_learned_alphas_beat_fixed_ones_on_the_words_they_were_learned_from() ->
     fixed = NgramLM.fit(TEXT, order=3, smoothing="jelinek-mercer:bounds=[],alphas=[[0.5],[0.5],[0.5]]")
     ladder = [model.perplexity(HELD_OUT).perplexity for model in (learned, one_bucket, fixed)]
     assert ladder == sorted(ladder)
-    assert PASSES > 0 and ladder[0] < ladder[2]
+    assert ladder[0] < ladder[2]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from modlm.errors import ModlmError
 from modlm.ground.arrays import AnyFloats, Floats, Ids
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
@@ -117,6 +118,10 @@ class Block(abc.ABC):
 
     def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
         """Rows of D and features along a text; here by asking for whole columns once for each context that occurs."""
+        if self.reads.document or self.reads.source or self.reads.learns:
+            raise ModlmError(
+                f"A block that reads more than words writes its own rows, but {type(self).__name__} does not."
+            )
         places = np.flatnonzero(ids < len(self.vocabulary))
         probs_TK, features_TF = np.ones((len(ids), len(self.columns))), np.zeros((len(ids), len(self.features)))
         windows_PC = windows_before(ids, places, self.reads.words, self.vocabulary.start)

@@ -30,10 +30,17 @@ def count_text(text: Text | Corpus, **options: Any) -> Counts:
     `counts.skip` says. The engine is `memory`, unless there is a `memory` limit ("2GB"): then it is `disk`, with its
     files in `temporary`; `spark` counts where `master` says.
     """
-    reading = {name: options[name] for name in TextOptions.__slots__ if name in options}
-    counting = {name: value for name, value in options.items() if name not in reading or name == "workers"}
-    with tally_text(text, CountOptions.asked(**counting), TextOptions(**reading)) as tally:
+    reading, counting = options_of(options)
+    with tally_text(text, CountOptions.asked(**counting), reading) as tally:
         return tally.counts
+
+
+def options_of(options: dict[str, Any]) -> tuple[TextOptions, dict[str, Any]]:
+    """How to read a text, and the settings of counting; the number of workers is for both."""
+    reading = {name: options[name] for name in TextOptions.__slots__ if name in options}
+    return TextOptions(**reading), {
+        name: value for name, value in options.items() if name not in reading or name == "workers"
+    }
 
 
 @contextmanager

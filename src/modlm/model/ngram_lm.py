@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from modlm.blocks import CONSTANT_BLOCKS
+from modlm.counts.counting import options_of
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError, ModlmError
 from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, threads
@@ -32,7 +33,6 @@ from modlm.model.ngram.readable_counts import counts_of
 from modlm.smoothing import SMOOTHERS, Estimates, Smoother, estimate, smoother_of
 from modlm.store.folder import Folder, Parts
 from modlm.text.encoding import encode_sentences
-from modlm.text.options import TextOptions
 from modlm.text.sources import Text
 from modlm.text.vocabulary import Vocabulary
 
@@ -122,9 +122,8 @@ class NgramLM(LanguageModel):
         (`edge`, `engine`, `memory="2GB"` to count on disk).
         """
         check_estimation(order, smoothing=smoothing, discounts=discounts, prune=prune)
-        reading = {name: options[name] for name in TextOptions.__slots__ if name in options}
-        counting = {name: value for name, value in options.items() if name not in reading or name == "workers"}
-        counts = counts_of(text, TextOptions(**reading), order=order, **counting)
+        reading, counting = options_of(options)
+        counts = counts_of(text, reading, order=order, **counting)
         return cls.from_counts(
             counts, smoothing=smoothing, held_out=held_out, discounts=discounts, extra=extra, prune=prune,
             prune_entropy=prune_entropy,

@@ -20,9 +20,9 @@ from modlm.training.run_folder import MODEL, Result, card, check_run_folder, ope
 from modlm.training.texts import read_texts
 
 
-def fit(config: RunConfig, folder: Path) -> Result:
-    """Count, fit, and write the run folder."""
-    check_run_folder(folder, resume=False)
+def fit(config: RunConfig, folder: Path, *, resume: bool = False) -> Result:
+    """Count, fit, and write the run folder; to resume is to do that again, which takes seconds."""
+    check_run_folder(folder, resume=resume)
     begun, texts = time.perf_counter(), read_texts(config)
     vocabulary = texts["train"].vocabulary
     blocks = all_blocks(config, vocabulary, dense_blocks(config, texts["train"]))
@@ -37,7 +37,7 @@ def fit(config: RunConfig, folder: Path) -> Result:
         parameters=int(model.described().get("parameters", len(layout))), valid_perplexity=found["valid"],
         test_perplexity=found.get("test"),
     )  # fmt: skip
-    with open_run_folder(folder, config, resume=False):
+    with open_run_folder(folder, config, resume=resume):
         prints = {name: corpus.fingerprint for name, corpus in texts.items()}
         save(model, folder / MODEL, card=card(result, config, prints), overwrite=True)
         result.write()

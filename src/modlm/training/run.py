@@ -54,7 +54,7 @@ def train(
     evaluation as the journal is; what it raises ends the run.
     """
     if config.mixer != "net":
-        return fit(config, Path(folder))
+        return fit(config, Path(folder), resume=resume)
     if tensorboard:
         check_tensorboard()
     processes = join(device)
