@@ -4,8 +4,8 @@ docs/images/mixture.svg     what p = D · λ means: the numbers are an example, 
 docs/images/speed.svg       modlm beside KenLM, from the tables of benchmarks/reports
 docs/images/pruning.svg     perplexity against size, from benchmarks/reports/*-pruning.json
 
-The paper's figures, docs/reproduction/*.svg, are drawn by `modlm reproduce all --redraw`, which `make figures` runs too.
-All share one style, have no background of their own, and read on white as on black. The same numbers give the same bytes.
+The paper's figures, docs/reproduction/*.svg, are drawn by `modlm reproduce all --redraw`, as `make figures` does.
+All share one style, have no background, and read on white as on black. The same numbers give the same bytes.
 """
 
 from __future__ import annotations

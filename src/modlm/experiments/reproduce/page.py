@@ -16,8 +16,8 @@ from modlm.ground.files import new_file
 PAGE, FIGURES = "reproduction.md", "reproduction"
 VERDICTS = {True: "yes", False: "**no**", None: "not yet"}
 MISSING = "–"
-HEAD = """Every table and figure of [Neubig and Dyer (2016)](https://aclanthology.org/D16-1124/): what the paper printed,
-what comes out here, and whether the paper's findings hold.
+HEAD = """Every table and figure of [Neubig and Dyer (2016)](https://aclanthology.org/D16-1124/): what the paper
+printed, what comes out here, and whether the paper's findings hold.
 
 {answers}
 
@@ -28,8 +28,8 @@ several seeds, ours is the mean ± the standard deviation of a sample, and claim
 **How to repeat it.** This page was written by `{command}`, at scale `{scale}`, from {source}.
 `modlm reproduce NAME` runs what a table or figure lacks, and with `--rerun` all that it needs.
 
-**The corpora.** Only PTB was to be had in the paper's form. Where another text stands in for one of the paper's corpora,
-the two numbers are of different texts, and no difference is given.
+**The corpora.** Only PTB was to be had in the paper's form. Where another text stands in for one of the paper's
+corpora, the two numbers are of different texts, and no difference is given.
 
 {corpora}
 """
