@@ -48,7 +48,7 @@ def test_a_stranger_gets_from_a_text_to_a_served_model_by_the_readme_alone(
 
 def test_every_command_that_the_readme_names_exists(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for command in sorted(set(re.findall(r"modlm ([a-z]+)\b(?= |`)", text))):
+    for command in sorted(set(re.findall(r"(?:^|[`$] ?|bin/)modlm ([a-z]+)\b", text, re.MULTILINE))):
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
         assert ended.value.code == 0, command
