@@ -115,8 +115,8 @@ class BlockDropoutConfig:
     groups: tuple[tuple[str, ...], ...] = ()
     """Names of blocks that are switched off together; none: all n-gram and model blocks in one group."""
     per: str = "example"
-    """Draw for every `example` (position), as the paper says, or once a time `step` for the whole batch; or draw nothing:
-    `exact` takes at every position the mean of the losses with and without the groups."""
+    """Draw for every `example` (position), as the paper says, or once a time `step` for the whole batch; `exact` draws
+    nothing and takes at every position the mean of the losses with and without the groups."""
     decay: float = 1.0
     """The rate is multiplied by this after every epoch."""
 
