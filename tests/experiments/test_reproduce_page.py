@@ -100,7 +100,7 @@ def test_all_writes_the_page_and_its_figures(recipes: Path, tmp_path: Path, caps
     pytest.importorskip("matplotlib")
     assert run(["reproduce", "all", "--redraw", "--recipes", str(recipes), "-o", str(tmp_path / "docs")]) == 0
     page = (tmp_path / "docs" / "reproduction.md").read_text(encoding="utf-8")
-    assert "## Table 3" in page and "**newswire** stands for it" in page
+    assert "## Table 3" in page and "**newswire** stands in" in page
     assert "hours in all, on a machine (2026-01-02).\n" in page and "| paper | ours | difference |\n" in page
     assert "Not run yet" not in page
     for name in ("convergence", "low-frequency", "larger-data"):

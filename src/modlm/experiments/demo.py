@@ -127,7 +127,7 @@ def trained(train: Corpus, paths: dict[str, Path], scratch: Path) -> Iterator[Tr
 def trained_nets(paths: dict[str, Path], scratch: Path, say: Say) -> Iterator[Trained]:
     """One net of each kind; none where torch is not installed."""
     if find_spec("torch") is None or find_spec("safetensors") is None:
-        say("Nets need torch, which is not installed: pip install 'modlm[neural]'")
+        say("Nets need torch, which is not installed: pip install '.[neural]'")
         return
     for number, label in enumerate(NETS):
         yield timed(label, partial(net, label, paths, scratch / f"run-{number}"), paths, scratch / "nets")

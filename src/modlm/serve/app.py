@@ -27,7 +27,7 @@ from modlm.serve.service import Json, Service
 
 ABOUT = """Language models as mixtures of distributions: P(w | c) = sum over k of lambda_k(c) P_k(w | c).
 
-Texts have one sentence a line and words with spaces between. `<s>` and `</s>` stand for the boundaries of a sentence
+Texts have one sentence per line and words with spaces between. `<s>` and `</s>` stand for the boundaries of a sentence
 and are added by themselves; words that a model does not know are scored as `<unk>`. Logarithms are natural. A logarithm
 of 0 and an infinite perplexity are null.
 

@@ -60,7 +60,7 @@ class Vocabulary:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, strict: bool = False) -> Vocabulary:
-        """From a vocabulary file or any list of words, one a line, reserved names anywhere.
+        """From a vocabulary file or any list of words, one per line, reserved names anywhere.
 
         `strict` wants exactly what `save` writes. In such a file equal words are found when the words are first looked
         up, not on opening.

@@ -188,6 +188,8 @@ class Recipe:
     title: str
     figure: str = ""
     digits: int = 1
+    answer: str = ""
+    """Did it reproduce? In one sentence, about the results that ship."""
     discussion: str = ""
     """What is to be said about the differences."""
     rows: tuple[Row, ...]
