@@ -30,8 +30,9 @@ FIRST = UNKNOWN_NAME.encode() + b"\0"
 def numbers_of_words(binary: Binary) -> Ids:
     """KenLM's number of each of our ids: `<unk>`, `</s>`, the others in its order, `<s>` last; 0 for a missing one."""
     begin, end = (int(binary.plan[0, column]) for column in (BEGIN, END))
-    others = np.setdiff1d(np.arange(1, binary.words), [begin, end])
-    return np.concatenate(([0, end], others, [begin])).astype(np.uint32)
+    others = np.arange(binary.words, dtype=np.uint32)
+    others[[begin, end]] = 0
+    return np.concatenate(([0, end], others[others > 0], [begin]), dtype=np.uint32, casting="unsafe")
 
 
 def vocabulary_of(binary: Binary) -> Vocabulary:
@@ -55,8 +56,8 @@ def vocabulary_of(binary: Binary) -> Vocabulary:
         raise InputError(
             f"a KenLM binary whose word {number} is not UTF-8. Build it from UTF-8.", path=binary.path
         ) from None
-    offsets = line_offsets(lines).tolist()
-    kept, at = [HEADER], offsets[1]
+    offsets = line_offsets(lines)
+    kept, at = [HEADER], len(FIRST)
     for number in sorted({int(binary.plan[0, column]) for column in (BEGIN, END)} - {UNKNOWN}):
         kept.append(lines[at : offsets[number]])
         at = offsets[number + 1]
