@@ -12,7 +12,7 @@ pytest.importorskip("httpx2", reason="httpx2, which asks the server, is not inst
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from modlm.serve import answers, pages
+from modlm.serve import answers, openai_shapes, pages
 from modlm.serve.app import EXAMPLES, make_app
 from modlm.serve.docs_page import STYLE, STYLE_HASH
 from modlm.serve.library import Library

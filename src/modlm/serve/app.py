@@ -109,7 +109,6 @@ def add_endpoints(router: APIRouter, service: Service) -> None:
     openai = OpenAiService(service)
     post("/v1/completions", openai.completions, "Complete prompts", openai_shapes.CompletionsAnswer, **stream)
     post("/tokenize", openai.tokenize, "Tell a text's tokens", openai_shapes.TokenizeAnswer)
-    post("/detokenize", openai.detokenize, "Tell the text of tokens", openai_shapes.DetokenizeAnswer)
 
     def get(path: str, endpoint: Callable[..., Any], summary: str, about: dict[int | str, Any], **more: Any) -> None:
         router.add_api_route(path, endpoint, methods=["GET"], summary=summary, responses=about, **more)

@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from modlm.integrations.prompts import Prompt, id_tables
 from modlm.serve.completions import Choice, read_prompts
 from modlm.serve.library import Served
-from modlm.serve.openai_shapes import CompletionRequest, DetokenizeRequest, TokenizeRequest
+from modlm.serve.openai_shapes import CompletionRequest, TokenizeRequest
 from modlm.serve.service import STREAM_HEADERS, Json, Service
 from modlm.text.vocabulary import END, END_NAME, START_NAME
 
@@ -98,13 +98,6 @@ class OpenAiService:
             return Json.of({"tokens": tokens, "count": len(tokens), "max_model_len": limits.max_words})
 
         return await self.service.worked(answer)
-
-    async def detokenize(self, body: DetokenizeRequest) -> Response:
-        """The text of tokens."""
-        served = self.service.library.model(body.model)
-        asked = CompletionRequest(prompt=body.tokens or "", max_tokens=0)
-        prompts = await self.service.worked(lambda: read_prompts(served, asked, self.service.limits))
-        return Json.of({"prompt": prompts[0].text})
 
     async def tokenizer_info(self) -> Response:
         """What begins and ends a line, for the first model."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from modlm.serve.answers import AnswerPart
 from modlm.serve.requests import LARGEST_SEED, Finite, ModelName, config, told
@@ -80,14 +80,6 @@ class TokenizeRequest(BaseModel):
     add_special_tokens: Annotated[bool, told("Whether `<s>` comes first.")] = False
 
 
-class DetokenizeRequest(BaseModel):
-    """Tokens whose text is wanted; as vLLM takes it."""
-
-    model_config = config({"tokens": [2, 3]})
-    model: ModelName = None
-    tokens: Annotated[list[TokenId], told("Ids of tokens.")]
-
-
 class Logprobs(AnswerPart):
     """What is told of tokens; natural logarithms, -9999 for that of 0."""
 
@@ -149,12 +141,6 @@ class TokenizeAnswer(AnswerPart):
     max_model_len: Annotated[int, told("Words that one request may hold.")]
 
 
-class DetokenizeAnswer(AnswerPart):
-    """The text of tokens."""
-
-    prompt: str
-
-
 class TokenizerAnswer(AnswerPart):
     """The tokens that begin and end a line."""
 
@@ -163,10 +149,9 @@ class TokenizerAnswer(AnswerPart):
     eos_token: str
 
 
-class OpenAiErrorBody(BaseModel):
+class OpenAiErrorBody(AnswerPart):
     """What went wrong."""
 
-    model_config = ConfigDict(extra="forbid")
     message: str
     type: str
     param: str | None
