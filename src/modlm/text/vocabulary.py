@@ -128,6 +128,14 @@ class Vocabulary:
         """The words of a sentence."""
         return split_words(sentence)
 
+    def places(self, sentence: str) -> list[tuple[int, int]]:
+        """For each word of a sentence, where in it the word begins and ends, in characters."""
+        return [found.span() for found in _WORD.finditer(sentence)]
+
+    def continuation(self, before: Ids, word: int) -> str:
+        """What a word adds to the text of those before it in its sentence."""
+        return f" {self.word(word)}" if len(before) else self.word(word)
+
     def splits_like(self, other: Vocabulary) -> bool:
         """Whether the other vocabulary splits texts at the same places."""
         return self.units == other.units
