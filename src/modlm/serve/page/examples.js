@@ -2,6 +2,7 @@
 // their words whatever its language.
 
 import { h, problem } from "./dom.js";
+import { UNKNOWN } from "./format.js";
 
 const DRAWN = 12; // sentences, of which the best are kept
 const SETTINGS = { context: "", temperature: 0.7, max_words: 16, stream: false };
@@ -48,7 +49,7 @@ export function examples(app) {
 async function sentences(ask) {
   const seeds = Array.from({ length: DRAWN }, (_, at) => at + 1);
   const drawn = await Promise.all(seeds.map((seed) => ask("generate", { ...SETTINGS, seed })));
-  const known = drawn.filter(({ words }) => words.length && words.every(({ word }) => word !== "<unk>"));
+  const known = drawn.filter(({ words }) => words.length && words.every(({ word }) => word !== UNKNOWN));
   const whole = known.filter(({ reason, text }) => reason === "end" && text.split(" ").length >= LEAST);
   const found = new Map((whole.length > 2 ? whole : known).map(({ text, words }) => [text.trim(), mean(words)]));
   if (!found.size) throw new Error("This model draws no sentence of known words. Type one of your own.");

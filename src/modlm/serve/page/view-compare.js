@@ -10,7 +10,7 @@ const HEAD = [
   "Model",
   "Perplexity",
   ["Unknown", "words that the model does not know, each scored as <unk>"],
-  ["Bits per byte", "of the whole text; unknown words pay for their letters too, 8 bits per byte"],
+  ["Bits/byte", "bits per byte of the whole text; unknown words pay for their letters too, 8 bits per byte"],
   ["Gained", "bits per byte less than the first model"],
 ];
 const bytesOf = (text) => new TextEncoder().encode(text).length;
@@ -191,7 +191,7 @@ export class CompareView {
     const head = ["Model", "Probability", "Bits", "Gained"].map((name, at) => h("th", { scope: "col", class: at ? "number" : null }, name));
     this.#word.replaceChildren(
       h("div", { class: "card-head" }, h("h2", { class: "word-name" }, nameOf(line.words[word.index]?.text ?? END))),
-      h("div", { class: "card-body" }, h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows))),
+      h("div", { class: "card-body" }, h("table", { class: "compare-table" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows))),
     );
   }
 }
