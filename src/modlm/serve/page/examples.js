@@ -4,9 +4,9 @@
 import { h, problem } from "./dom.js";
 import { UNKNOWN } from "./format.js";
 
-const DRAWN = 12; // sentences, of which the best are kept
+const DRAWN = 16; // sentences, of which the best are kept
 const SETTINGS = { context: "", temperature: 0.7, max_words: 16, stream: false };
-const LEAST = 5; // words of a sentence that is worth a look
+const LEAST = 7; // words of a sentence that is worth a look
 const VARIANTS = 60; // sentences with an odd word that are tried
 
 const TEXTS = [
@@ -61,8 +61,8 @@ const mean = (words) => words.reduce((sum, { probability }) => sum + Math.log(pr
 /** The first sentence with one word of another in place of its own: the one that the model expects least. */
 async function withOddWord([first, ...others], ask) {
   const words = first.split(" ");
-  const long = (word) => word.length > 3 && !words.includes(word);
-  const odd = [...new Set(others.join(" ").split(" ").filter(long))];
+  const strange = [...new Set(others.join(" ").split(" "))].filter((word) => /^\p{L}+$/u.test(word) && !words.includes(word));
+  const odd = strange.toSorted((a, b) => b.length - a.length); // long words say more
   const places = words.map((_, at) => at).filter((at) => at && words[at].length > 2);
   const variants = odd.flatMap((word) => places.map((at) => words.with(at, word).join(" "))).slice(0, VARIANTS);
   if (!variants.length) return "";
