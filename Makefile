@@ -72,7 +72,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.package: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[neural]'
+	$(INSTALL) --editable '.[neural,serve]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python

@@ -116,6 +116,15 @@ class Block(abc.ABC):
         columns_BJK, features_BF = self.after(windows_BC, beside)
         return features_BF, partial(np.einsum, "bjk,bk->bj", columns_BJK)
 
+    def to_add(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats, AnyFloats], None]]:
+        """The same with what adds that part to P (B, J), in any precision."""
+        features_BF, part_of = self.to_mix(windows_BC, beside)
+
+        def add(weights_BK: Floats, out_BJ: AnyFloats) -> None:
+            out_BJ += part_of(weights_BK)
+
+        return features_BF, add
+
     def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
         """Rows of D and features along a text; here by asking for whole columns once for each context that occurs."""
         if self.reads.document or self.reads.source or self.reads.learns:
