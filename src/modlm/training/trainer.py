@@ -254,7 +254,9 @@ class Trainer:
         self._generator.manual_seed(step_seed(self.config.seed, self.run_state.step))
         shard = self.processes.shard
         dropout = Dropout.of(self.net.config, self._generator, batch.whole[1], shard)
-        hidden_TBH, state_SBH = self.net.hidden(batch.contexts_TBW, batch.features_TBF, self.state_SBH, dropout=dropout)
+        hidden_TBH, state_SBH = self.net.hidden(
+            batch.contexts_TBW, batch.features_TBF, self.state_SBH, dropout=dropout, sources=batch.sources
+        )
         if self.train.carries:
             self.state_SBH = state_SBH.detach()
         rate = self.rules.block_dropout_rate(self.run_state)
