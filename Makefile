@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.package  ## n-gram, neural, interpolated and hybrid models on text that ships with Python; table, HTML report
+demo: $(VENV)/.package  ## n-gram, neural, interpolated and hybrid models on text that ships with Python; table, report, explorer
 	$(BIN)/modlm demo
 
 test: $(VENV)/.dev  ## all tests but the long ones
@@ -72,7 +72,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.package: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[neural]'
+	$(INSTALL) --editable '.[neural,serve]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python

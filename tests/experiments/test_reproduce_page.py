@@ -37,7 +37,12 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("results"))
     found = Recipes.open(folder)
     results = Results(found.results, Corpora(found, tmp_path / "texts", given={}))
-    paper = {row.run: row.published for recipe in found.tables.values() for row in recipe.rows if row.measure == "test"}
+    paper = {
+        row.run: row.published
+        for recipe in found.tables.values()
+        for row in recipe.rows
+        if row.published and row.measure == "test"
+    }
     values = {
         row.measure.partition(".")[2]: row.published or 1.0
         for recipe in reversed(found.tables.values())

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
-from modlm.blocks.block import Block, Rows
+from modlm.blocks.block import Beside, Block, Rows
 from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError, InputError, VocabularyError, choose
 from modlm.mixers import StaticMixer, expectation_maximisation
@@ -110,9 +110,10 @@ def block_name(wanted: str, taken: Mapping[str, object]) -> str:
 
 def rows_of(mixture: Mixture, text: Any) -> Rows:
     """The row of D, and the features, for every prediction of a text."""
-    parts = []
+    parts, memory = [], None
     for ids, _ in read_parts(text, mixture.vocabulary):
-        for place, rows in mixture.row_chunks(ids):
+        for place, rows in mixture.row_chunks(ids, Beside(memory=memory)):
+            memory = rows.memory
             predicted_T = ids[place] != mixture.vocabulary.start
             parts.append(Rows(rows.probs_TK[predicted_T], rows.features_TF[predicted_T]))
     if not parts:
