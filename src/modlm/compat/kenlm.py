@@ -79,8 +79,7 @@ class Model:
         "BaseScore": "BaseScore(in_state, word, out_state): log10 P(word | in_state); out_state is the state after it.",
         "__weakref__": "",
         "_begin": "the bytes of the state before the first word of a sentence",
-        "_full": "", "_full_scores": "", "_known": "", "_score": "",
-        "_keep": "what the compiled functions read",
+        "_full": "", "_full_scores": "", "_keep": "what the compiled functions read", "_known": "", "_score": "",
         "order": "The highest order.",
         "path": "The absolute path as bytes.",
     }  # fmt: skip

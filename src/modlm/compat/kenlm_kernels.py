@@ -147,7 +147,7 @@ def binary_full_scores(address: int, text: Any, begins: bool, ends: bool) -> lis
     ]
 
 
-# ---- our compiled form: blob, offsets, table, words, start nodes, nodes, leaves, levels, a copy of a word, precision ---
+# ---- our compiled form: blob, offsets, table, words, start nodes, nodes, leaves, levels, a word, a state, … ----------
 
 LEVELS, COPY, SPARE, WIDE, BEGIN = 14, 16, 18, 20, 21
 
