@@ -118,7 +118,7 @@ def ask_everything(path: Path) -> None:
         other.BaseScore(before, word, after)
         before, after = after, before
     other.score(SENTENCES[1]), list(other.full_scores(SENTENCES[2]))
-    if model.binary.is_trie:
+    if model.binary.is_trie and model.binary.has_words:
         model.as_ngram()
 
 
