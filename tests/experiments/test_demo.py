@@ -48,7 +48,9 @@ def test_the_demo_trains_every_family_and_every_kind_and_saves_the_best(
     kept = ["hybrid", "interpolated", "neural", "ngram", "report.html", "text"]
     assert sorted(path.name for path in place.iterdir()) == kept
     for run in kept[:3]:  # as a run leaves it, but for its checkpoints; its texts are where it says
-        assert {"config.toml", "journal.jsonl", "model", "result.json"} <= {path.name for path in (place / run).iterdir()}
+        assert {"config.toml", "journal.jsonl", "model", "result.json"} <= {
+            path.name for path in (place / run).iterdir()
+        }
         assert str(place / "text" / "train.txt") in (place / run / "config.toml").read_text(encoding="utf-8")
         assert not (place / run / "checkpoints").exists()
     library = open_library([str(place)], [])
