@@ -14,7 +14,7 @@ from modlm.cli.printing import notes_in_summary, print_predictions, print_table,
 def demo(
     output: Annotated[Path, option("-o --output DIR", "The folder to write.")] = Path("demo"),
     threads: Threads = None,
-    force: Annotated[bool, option("--force", "Overwrite DIR even if it is no earlier demo.")] = False,
+    force: Annotated[bool, option("--force", "Overwrite DIR even if it is not an earlier demo.")] = False,
     texts: Annotated[Path | None, option("--texts DIR", "Only write the texts into this folder.")] = None,
 ) -> None:
     """A tour of a few minutes on text that ships with Python.

@@ -138,7 +138,7 @@ def trained(train: Corpus, paths: dict[str, Path], scratch: Path) -> Iterator[Tr
 def trained_nets(paths: dict[str, Path], scratch: Path, place: Path, say: Say) -> Iterator[Trained]:
     """One net of each kind, whose runs stay without their checkpoints; none where torch is not installed."""
     if find_spec("torch") is None or find_spec("safetensors") is None:
-        say("Nets need torch, which is not installed: pip install 'modlm[neural]'")
+        say("Nets need torch, which is not installed: pip install '.[neural]'")
         return
     import torch
 
