@@ -133,8 +133,8 @@ def test_why_tells_contexts_and_counts_in_words_and_as_a_table(explorer: Explore
     explorer.scored("mat")
     explorer.click("sat")
     card = explorer.page.get_by_label("In plain words")
-    # "the cat" stands four times in the text: before sat, saw, sang and an end.
-    card.get_by_text("“the cat” stands 4 times in the training text, with 4 different words behind it").wait_for()
+    # "the cat" occurs four times in the text: before sat, saw, sang and an end.
+    card.get_by_text("“the cat” occurs 4 times in the training text, followed by 4 different words").wait_for()
     row = explorer.page.locator(".why-table tbody tr", has_text="3-gram")
     cells = row.locator("td").all_inner_texts()
     assert cells[0].strip() == "the cat"
