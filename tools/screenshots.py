@@ -38,7 +38,7 @@ VIEWS: dict[str, dict[str, Any]] = {
     "why": {"view": "why", **WRITTEN},
     "runs": {"view": "runs"},
 }
-DARK = ("next", "why")
+DARK = ("next",)
 PHONES = (("text", "light", ""), ("next", "dark", ".product"), ("why", "light", ".why-table"))
 
 

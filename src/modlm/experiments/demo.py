@@ -144,9 +144,9 @@ def trained_nets(paths: dict[str, Path], scratch: Path, place: Path, say: Say) -
 
     most = torch.get_num_threads()
     for label in NETS:
-        torch.set_num_threads(most)
         folder = place / KINDS[label]
         yield timed(label, partial(net, label, paths, folder, scratch / "cache"), paths, scratch / "nets")
+        torch.set_num_threads(most)
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
 
 
