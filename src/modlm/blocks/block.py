@@ -12,7 +12,6 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -129,10 +128,14 @@ class Block(abc.ABC):
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns (B, J, K) and features (B, F) after each window."""
 
-    def to_mix(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats], Floats]]:
-        """The features after each window, and what makes of the weights (B, K) the columns' part of P (B, J)."""
+    def to_add(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats, AnyFloats], None]]:
+        """The features after each window, and what adds the columns under weights (B, K) to P (B, J)."""
         columns_BJK, features_BF = self.after(windows_BC, beside)
-        return features_BF, partial(np.einsum, "bjk,bk->bj", columns_BJK)
+
+        def add(weights_BK: Floats, out_BJ: AnyFloats) -> None:
+            out_BJ += np.einsum("bjk,bk->bj", columns_BJK, weights_BK)
+
+        return features_BF, add
 
     def remember(self, memory_B: Memories, words_B: Ids) -> Memories:
         """What a block that learns keeps after one more word each, `<s>` among them; None when nothing was read.

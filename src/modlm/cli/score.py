@@ -21,8 +21,8 @@ BLOCK_BYTES = 1 << 18  # of text that is scored at a time
 
 def score(
     model: ModelArgument,
-    text: Annotated[Path, argument("TEXT", "One sentence a line; - for standard input.")] = Path("-"),
-    words: Annotated[bool, option("--words", "A line for each word and sentence end too.")] = False,
+    text: Annotated[Path, argument("TEXT", "One sentence per line; - for standard input.")] = Path("-"),
+    words: Annotated[bool, option("--words", "Also print a line for each word and sentence end.")] = False,
     tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,

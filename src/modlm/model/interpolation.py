@@ -117,5 +117,5 @@ def rows_of(mixture: Mixture, text: Any) -> Rows:
             predicted_T = ids[place] != mixture.vocabulary.start
             parts.append(Rows(rows.probs_TK[predicted_T], rows.features_TF[predicted_T]))
     if not parts:
-        raise InputError("There are no sentences to tune on. Give a text with one sentence a line.")
+        raise InputError("There are no sentences to tune on. Give a text with one sentence per line.")
     return Rows(np.concatenate([part.probs_TK for part in parts]), np.concatenate([part.features_TF for part in parts]))

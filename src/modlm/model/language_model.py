@@ -98,6 +98,11 @@ class LanguageModel(abc.ABC):
     def distributions(self, states: States) -> AnyFloats:
         """(B, J): P of every word after each state."""
 
+    def log_distributions(self, states: States) -> AnyFloats:
+        """(B, J): log P of every word after each state."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.distributions(states)))
+
     @abc.abstractmethod
     def state_after(self, windows_BC: Ids) -> States:
         """States after windows of words (nearest last; NOTHING fills up at the left; `<s>` where a sentence begins)."""

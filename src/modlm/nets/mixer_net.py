@@ -17,7 +17,7 @@ from modlm.nets.config import NetConfig
 from modlm.nets.dropout import Dropout
 from modlm.nets.features import FeatureScaling
 from modlm.nets.inputs import Inputs
-from modlm.nets.mixture_loss import mixture_nll
+from modlm.nets.mixture_loss import ALL_ON, Cases, mixture_nll
 from modlm.nets.output import Output
 
 
@@ -83,7 +83,7 @@ class MixerNet(nn.Module):
         hidden_PH: Tensor,
         log_probs_PD: Tensor,
         words_P: Tensor,
-        off_PD: Tensor | None = None,
+        cases: Cases = ALL_ON,
         *,
         products: torch.dtype | None = None,
     ) -> tuple[Tensor, Tensor]:
@@ -95,7 +95,7 @@ class MixerNet(nn.Module):
         hidden_PH = self.output.project(hidden_PH)
         if products is not None:
             hidden_PH, weight_KH = hidden_PH.to(products), weight_KH.to(products)
-        return mixture_nll(hidden_PH, weight_KH, bias_K, log_probs_PD, words_P, off_PD, delta=self.delta)
+        return mixture_nll(hidden_PH, weight_KH, bias_K, log_probs_PD, words_P, cases, delta=self.delta)
 
     def log_weights(self, hidden_PH: Tensor) -> Tensor:
         """log lambda for every column (P, K)."""
