@@ -207,6 +207,9 @@ class Block(abc.ABC):
         """The block that a folder keeps; what `parts` gave, read back."""
 
 
+Blocks = Mapping[str, Block]
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Where a block's columns and features stand among all."""
@@ -225,7 +228,7 @@ class ColumnLayout:
     columns come first; the J delta columns stand behind them under one name.
     """
 
-    def __init__(self, blocks: Mapping[str, Block]) -> None:
+    def __init__(self, blocks: Blocks) -> None:
         self.spans: dict[str, Span] = {}
         """Of the dense blocks."""
         self.vocab_size = max((len(block.vocabulary) for block in blocks.values()), default=0)
@@ -252,7 +255,7 @@ class ColumnLayout:
         return self.dense + self.deltas
 
 
-def rows_of(blocks: Mapping[str, Block], ids: Ids, beside: Beside = ALONE) -> Rows:
+def rows_of(blocks: Blocks, ids: Ids, beside: Beside = ALONE) -> Rows:
     """The rows of blocks side by side along a text."""
     found = {name: block.rows(ids, beside.of(name)) for name, block in blocks.items()}
     joined = Rows.joined([Rows.empty(len(ids)), *found.values()])
