@@ -25,6 +25,7 @@ from modlm.cli.count import count
 from modlm.cli.demo import demo
 from modlm.cli.evaluate import evaluate
 from modlm.cli.families import families
+from modlm.cli.filter import filter_documents
 from modlm.cli.generate import generate
 from modlm.cli.inspect_path import inspect
 from modlm.cli.interpolate import interpolate
@@ -51,7 +52,7 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo, "count": count, "ngram": ngram, "train": train, "tune": tune, "eval": evaluate, "score": score,
     "compare": compare, "next": next_words, "generate": generate, "interpolate": interpolate, "convert": convert,
-    "inspect": inspect, "rescore": rescore, "serve": serve, "adapt": adapt, "reproduce": reproduce,
+    "filter": filter_documents, "inspect": inspect, "rescore": rescore, "serve": serve, "adapt": adapt, "reproduce": reproduce,
     "families": families,
 }  # fmt: skip
 

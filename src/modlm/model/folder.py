@@ -29,8 +29,11 @@ CARD = "card.md"
 def save(model: LanguageModel, target: str | os.PathLike[str], *, card: str = "", overwrite: bool = False) -> None:
     """Write a model folder; `card` says in Markdown what it is."""
     parts = model.parts()
-    texts = {**parts.texts, CARD: card or default_card(model)}
-    write_folder(target, kind=KIND, about=parts.settings, arrays=parts.arrays, texts=texts, overwrite=overwrite)
+    about, arrays, texts = parts.settings, parts.arrays, {**parts.texts, CARD: card or default_card(model)}
+    if model.spelling is not None:
+        own = model.spelling.parts()
+        about, arrays, texts = {**about, "spelling": own.settings}, {**arrays, **own.arrays}, {**texts, **own.texts}
+    write_folder(target, kind=KIND, about=about, arrays=arrays, texts=texts, overwrite=overwrite)
 
 
 def card_of(title: str, facts: Iterable[str], *, command: str = "") -> str:
@@ -82,6 +85,10 @@ def _load(place: Path, verify: Verify, functions: Mapping[str, Callable[..., Any
         stored = replace(open_folder(place, kind=KIND, verify=verify), functions=functions)
         model: LanguageModel = stored.member(MODELS).from_parts(stored, vocabulary_in(stored, what="model was"))
         model.folder = str(place.resolve())
+        if stored.about.get("spelling") is not None:
+            from modlm.model.spelling import Spelling
+
+            model.spelling = Spelling.from_parts(stored)
         return model
     if not place.exists():
         raise ModelFolderError(f"There is no model at {place}. Give a model folder or an ARPA file.")

@@ -187,7 +187,8 @@ class TokenEncoder:
         """See `Encoder`."""
         lines = [line.removesuffix("\r") for line in data[:size].decode().split("\n")[:-1]]
         ids = self.vocabulary.encode_lines(lines)
-        return Encoded(ids, len(lines), int(np.count_nonzero(ids == UNKNOWN)), count_words(data, size), size)
+        unknown = int(np.count_nonzero(ids == UNKNOWN))
+        return Encoded(ids, len(lines), unknown, count_words(data, size), size, text=data)
 
 
 def with_tokenizer(vocabulary: Vocabulary, source: str | os.PathLike[str] | bytes) -> TokenVocabulary:
