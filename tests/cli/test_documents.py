@@ -168,8 +168,8 @@ def test_an_unfinished_file_of_other_settings_is_refused(
 
 
 def test_a_pipe_sees_records_before_all_is_read(model: Path) -> None:
-    code = "import sys; from modlm.text import documents; documents.BATCH_BYTES = 64\nfrom modlm.cli.app import main; main(sys.argv[1:])"
-    code = code.replace("documents.BATCH_BYTES = 64", "documents.document_batches.__kwdefaults__['batch_bytes'] = 64")
+    small = "from modlm.text import documents\ndocuments.document_batches.__kwdefaults__['batch_bytes'] = 64"
+    code = f"import sys\n{small}\nfrom modlm.cli.app import main\nmain(sys.argv[1:])"
     command = [sys.executable, "-c", code, "score", str(model), "--documents", "--workers", "1"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ) as process:
         assert process.stdin and process.stdout

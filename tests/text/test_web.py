@@ -14,7 +14,7 @@ from modlm.text.web import PLAIN_SIGNS, Preparation
 
 
 def as_ccnet_says(line: str) -> str:
-    """Lower case, accents off, digits 0, plain signs, control characters off: one step after the other over the line."""
+    """Lower case, accents off, digits 0, plain signs, control characters off: step by step over the line."""
     line = "".join(c for c in unicodedata.normalize("NFD", line.lower()) if unicodedata.category(c) != "Mn")
     line = "".join(PLAIN_SIGNS.get(c, c) for c in re.sub(r"\d", "0", line))
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", "", line)

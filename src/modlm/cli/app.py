@@ -51,9 +51,9 @@ app = typer.Typer(
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo, "count": count, "ngram": ngram, "train": train, "tune": tune, "eval": evaluate, "score": score,
-    "compare": compare, "next": next_words, "generate": generate, "interpolate": interpolate, "convert": convert,
-    "filter": filter_documents, "inspect": inspect, "rescore": rescore, "serve": serve, "adapt": adapt, "reproduce": reproduce,
-    "families": families,
+    "filter": filter_documents, "compare": compare, "next": next_words, "generate": generate,
+    "interpolate": interpolate, "convert": convert, "inspect": inspect, "rescore": rescore, "serve": serve,
+    "adapt": adapt, "reproduce": reproduce, "families": families,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What `modlm score --documents` and `modlm filter` share: options, the settings by which a killed run is known again."""
+"""What `modlm score --documents` and `modlm filter` share: options, and how a killed run is known again."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ MaxWords = Annotated[int | None, option("--max-words N", "Know only the N most f
 MinCount = Annotated[int, option("--min-count N", "Know only words that occur at least N times.", min=1)]
 TokenizerOption = Annotated[
     Path | None,
-    option("--tokenizer PATH", "A tokenizer.json or a folder with one: its tokens take the place of words."),
+    option("--tokenizer PATH", "A tokenizer.json, a folder with one, or a SentencePiece .model: tokens take the place of words."),
 ]
 ForeignTokenizer = Annotated[
     Path | None, option("--tokenizer PATH", "For an ARPA file over tokens: the tokenizer.json, or a folder with one.")

@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from modlm.cli import documents
-from modlm.cli.options import EncodingErrors, ForeignTokenizer, Force, Json, ModelArgument, Threads
-from modlm.cli.options import argument, option, several
+from modlm.cli.options import (
+    EncodingErrors,
+    Force,
+    ForeignTokenizer,
+    Json,
+    ModelArgument,
+    Threads,
+    argument,
+    option,
+    several,
+)
 from modlm.cli.printing import finite, print_json
 from modlm.errors import ConfigError, InputError
 

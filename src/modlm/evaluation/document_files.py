@@ -1,7 +1,7 @@
 """Files of documents scored or filtered: batches on threads, records as JSON lines in the order of the documents.
 
-One pass; what depends on all documents (terciles, the best 30 %) is put in by a second pass over what was written. With a
-file as output a killed process can go on: the same command takes up where the last whole part ended.
+One pass; what depends on all documents (terciles, the best 30 %) is put in by a second pass over what was written. With
+a file as output a killed process can go on: the same command takes up where the last whole part ended.
 """
 
 from __future__ import annotations
@@ -116,6 +116,7 @@ def scored_batch(model: LanguageModel, options: DocumentOptions, batch: Batch, *
         if options.filters and not kept[place]:
             continue
         own, line = documents.records[place], documents.lines[place]
+        name: dict[str, Any]
         if options.keep:
             name = {} if own else {options.field: documents.texts[place]}
         elif options.id:

@@ -94,7 +94,7 @@ class Ranking:
                 getattr(ranking, name)[value[0]] = value[1]
             else:
                 setattr(ranking, name, value)
-        ranking.sample = [(draw, tuple(one)) for draw, one in ranking.sample]
+        ranking.sample = [(draw, (value, *rest)) for draw, (value, *rest) in ranking.sample]  # type: ignore[misc]
         return ranking
 
     def picture(self, path: Path, *, title: str, log: bool) -> None:

@@ -1,7 +1,7 @@
 """A file that is written part by part and that a killed process can go on with: no part is lost, none comes twice.
 
-While it is made it is called NAME.unfinished, and NAME.unfinished.json beside it says how much of it counts and whatever
-its writer wants to know again. What was written behind that is cut off when somebody goes on.
+While it is made it is called NAME.unfinished, and NAME.unfinished.json beside it says how much of it counts and
+whatever its writer wants to know again. What was written behind that is cut off when somebody goes on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ResumableFile:
     """The file that is to be at `target`; `state` is what the last commit gave, None for a new one."""
 
     def __init__(self, target: Path, about: dict[str, Any], *, restart: bool = False) -> None:
-        """`about` says what is being written: a file that is about something else is refused, or with `restart` lost."""
+        """`about` says what is written: a file that is about something else is refused, or with `restart` lost."""
         self.target, self.about, self.restart = target, about, restart
         self.unfinished = target.with_name(f"{target.name}.unfinished")
         self.journal = target.with_name(f"{target.name}.unfinished.json")
@@ -55,8 +55,8 @@ class ResumableFile:
         if about != self.about:
             changed = ", ".join(name for name in self.about if about.get(name) != self.about[name])
             raise OutputError(
-                f"{self.unfinished} was begun with other settings ({changed}). Go on with the same ones, choose another "
-                f"name, or begin again with --force."
+                f"{self.unfinished} was begun with other settings ({changed}). Go on with the same ones, choose "
+                f"another name, or begin again with --force."
             )
         self.state = state
         return size

@@ -199,7 +199,7 @@ class LanguageModel(abc.ABC):
 
         if isinstance(sentences, str):
             raise InputError(
-                "score_batch takes many sentences, but this is one string. Put it into a list, [sentence], or use score."
+                "score_batch takes many sentences, but this is one string. Put it into a list, or use score."
             )
         if len(sentences) == 0:
             return score_texts(self, []) if details else np.zeros(0)

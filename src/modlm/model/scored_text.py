@@ -216,9 +216,9 @@ def warn_of_unknown(model: LanguageModel, words: int, unknown: int) -> None:
     """One warning where much of a text is unknown and unknown words cost nothing for their letters."""
     if unknown > MANY_UNKNOWN * words and model.spelling is None and model.vocabulary.units == "words":
         logging.getLogger("modlm").warning(
-            f"{unknown / words:.0%} of the words are unknown to the model, and to it all unknown words are alike, so text "
-            f"that it knows nothing of looks easy. Train the model with a spelling model (spelling=True), or on text of "
-            f"this kind."
+            f"{unknown / words:.0%} of the words are unknown to the model, and to it all unknown words are alike, so "
+            f"text that it knows nothing of looks easy. Train the model with a spelling model (spelling=True), or on "
+            f"text of this kind."
         )
 
 

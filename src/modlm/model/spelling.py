@@ -1,8 +1,8 @@
 """What an unknown word costs for its letters: P(w | c) = P(<unk> | c) · P(its spelling), so that no two are alike.
 
 The spelling is an n-gram model of the bytes of words, each word a sentence: a proper distribution over all byte
-strings, ends counted. Byte b has the id b + 1; byte 0, which is in no word, is in the place of `<unk>`. Known words have
-spellings too, whose mass is given away, so what a model gives to all words adds up to a little less than 1.
+strings, ends counted. Byte b has the id b + 1; byte 0, which is in no word, is in the place of `<unk>`. Known words
+have spellings too, whose mass is given away, so what a model gives to all words adds up to a little less than 1.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def spelling_of(counts: Counts, text: Any = None, reading: TextOptions | None = 
     vocabulary = counts.vocabulary
     if vocabulary.units != "words":
         raise ConfigError(
-            f"The model is one of {vocabulary.units}, which leave next to nothing unknown. Leave the spelling model out."
+            f"The model is one of {vocabulary.units}, which leave next to nothing unknown. Leave the spelling out."
         )
     words = list(vocabulary.words[2:])
     if counts.frequencies[1 + UNKNOWN] and text is not None:

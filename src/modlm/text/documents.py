@@ -113,8 +113,8 @@ def document_batches(
         head = bytes(first.data[: min(first.size, 4096)]).lstrip()
         if form == "auto" and head.startswith(b"["):
             raise InputError(
-                "this begins as a JSON array, but documents come one JSON object a line. Write it so with: jq -c '.[]', "
-                "or say --format text if it is plain text.", path=path,
+                "this begins as a JSON array, but documents come one JSON object a line. Write it so with: jq -c "
+                "'.[]', or say --format text if it is plain text.", path=path,
             )  # fmt: skip
         lines = form == "jsonl" or (form == "auto" and head.startswith(b"{"))
         yield from (_json_lines if lines else _plain)(chain((first,), blocks))

@@ -53,7 +53,7 @@ class Preparation:
     """Texts made plain; give it to whatever takes `prepare`."""
 
     normalize: str = ""
-    """`ccnet`: lower case, no accents, 0 for digits, plain punctuation; `words`: every sign is a word of its own too."""
+    """`ccnet`: lower case, no accents, 0 for digits, plain punctuation; `words`: every sign is a word too."""
     split: bool = False
     """A line for each sentence."""
 
