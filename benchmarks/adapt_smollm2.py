@@ -115,7 +115,7 @@ def measured(asked: argparse.Namespace, name: str, work: Path) -> dict[str, Any]
 
 
 def intervals(lines: dict[str, np.ndarray], text: Path) -> dict[str, list[float]]:
-    """For each mixture, the middle 95 % of its gain in bits a byte over the model alone, lines drawn again."""
+    """For each mixture, the middle 95 % of its gain in bits per byte over the model alone, lines drawn again."""
     sizes = np.array([len(line) for line in text.read_bytes().split(b"\n")[:-1]]) + 1
     names = [name for name in lines if name != "lm alone"]
     gains = np.array([lines[name] - lines["lm alone"] for name in names]) / np.log(2)
@@ -163,7 +163,7 @@ def page(asked: argparse.Namespace, given: list[str], found: dict[str, Any]) -> 
         + (f" ({asked.train_lines:,} lines)" if asked.train_lines else "")
         + f", order {asked.order}, modified Kneser-Ney.",
         "- Words are those between white space and one end a line; bytes are UTF-8 with a line end each. Intervals: "
-        "the middle 95 % of the gain in bits a byte over the model alone, test lines drawn again.",
+        "the middle 95 % of the gain in bits per byte over the model alone, test lines drawn again.",
         "",
     ]
     for name, numbers in found.items():

@@ -120,6 +120,7 @@ BLOCKS = Family(
         "delta": "blocks.delta:DeltaBlock",
         "model": "blocks.model:ModelBlock",
         "function": "blocks.function:FunctionBlock",
+        "given": "blocks.given:GivenBlock",
         "causal-lm": "integrations.hugging_face.lm_block:CausalLmBlock",
     },
 )
@@ -154,7 +155,9 @@ MODELS = Family(
         "neural-mixture": "model.mixture:Mixture",  # as earlier versions wrote mixtures whose mixer is a net
     },
 )
-READERS = Family("readers", "kind of model file", {"arpa": "model.ngram.arpa:read_model"})
+READERS = Family(
+    "readers", "kind of model file", {"arpa": "model.ngram.arpa:read_model", "kenlm": "model.kenlm:read_model"}
+)
 FAMILIES = {family.name: family for family in (ENGINES, SMOOTHERS, BLOCKS, MIXERS, BODIES, MODELS)}
 
 

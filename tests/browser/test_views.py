@@ -185,3 +185,27 @@ def test_values_of_a_curve_stand_at_the_mouse_and_at_the_arrow_keys(explorer: Ex
     assert "50.0" in chart.locator(".chart-tip").inner_text()
     explorer.page.mouse.move(2, 2)
     assert chart.locator(".chart-tip").is_hidden()
+
+
+def test_on_a_phone_every_number_of_why_is_seen_with_its_name(browser: Any, explorer: Explorer) -> None:
+    phone = Explorer(browser, explorer.served, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+    phone.open("view=why&text=the+cat+sat&at=9")
+    rows = phone.page.locator(".why-table tbody tr")
+    rows.first.wait_for()
+    for cell in rows.locator("td.number").all():
+        box = cell.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+    names = rows.first.locator("td.number").evaluate_all("(all) => all.map((own) => own.dataset.label)")
+    assert names == ["Seen", "Followers", "With the word", "Fallback α", "P", "λ", "λ·P", "Share"]
+    table = phone.page.get_by_role("table")  # it is one for screen readers, too, though it is no grid any more
+    assert table.get_by_role("row").count() == rows.count() + 2
+    phone.close()
+
+
+def test_neighbouring_ticks_never_read_the_same(explorer: Explorer) -> None:
+    explorer.open()
+    texts = "async (values) => (await import('./static/chart.js')).tickTexts(values)"
+    assert explorer.page.evaluate(texts, [207.4, 207.6, 207.8, 208.0]) == ["207.4", "207.6", "207.8", "208.0"]
+    assert explorer.page.evaluate(texts, [1204, 1206, 1208]) == ["1,204", "1,206", "1,208"]
+    assert explorer.page.evaluate(texts, [100, 150, 200]) == ["100", "150", "200"]
+    assert explorer.page.evaluate(texts, [1e6, 1.5e6]) == ["1M", "1.5M"]

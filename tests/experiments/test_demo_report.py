@@ -59,7 +59,7 @@ def full_report(word: str = "bytes") -> str:
     shares = {"1-gram": 0.25, f"2-gram of {word}": 0.75}
     words = [Prediction(word, 0.25, shares), Prediction("x", 0.001, dict(zip(shares, (1.0, 0.0), strict=True)))]
     result = DemoResult(
-        rows=rows, best=rows[0], predictions=((f"the {word}", words),), explained=rows[1],
+        rows=rows, best=rows[0], folder="ngram", predictions=((f"the {word}", words),), explained=rows[1],
         explanation=(Explanation(word, True, 0.5, {}, {}, shares),), words=(70, 20, 10), vocabulary=5, seconds=3.0,
     )  # fmt: skip
     return page(result)
@@ -67,7 +67,7 @@ def full_report(word: str = "bytes") -> str:
 
 def test_everything_given_is_on_the_page() -> None:
     text = " ".join(parsed(full_report()).text)
-    for expected in ("saved: bytes", "70 words", "12.5", "∞", "2-gram", "the bytes", "25.0%", "0.10%", "0.5000"):
+    for expected in ("were saved: bytes", "modlm serve .", "70 words", "12.5", "∞", "2-gram", "the bytes", "25.0%", "0.10%", "0.5000"):
         assert expected in text
 
 

@@ -96,7 +96,7 @@ def modlm(
 ) -> None:
     """Language models as mixtures, n-gram, neural and hybrid: train, evaluate, query, mix, prune, export, inspect.
 
-    MODEL is a model folder, a run folder with a model in it, or an ARPA file. TEXT has one sentence a line, may be
+    MODEL is a model folder, a run folder with a model in it, or an ARPA file. TEXT has one sentence per line, may be
     packed (gz, bz2, xz, zst), and may be - for standard input.
 
     \b

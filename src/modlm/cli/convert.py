@@ -17,7 +17,7 @@ SOURCES = {"arpa": MODELS, "model": MODELS, "counts": COUNTED, "count-file": COU
 
 def convert(
     source: Annotated[Path, argument("IN", "A model folder, ARPA file, counts folder or count file.")],
-    target: Annotated[Path, argument("OUT", "A file or folder to write; .gz packs a file.")],
+    target: Annotated[Path, argument("OUT", "A file or folder to write; a name ending in .gz compresses the file.")],
     to: Annotated[
         str | None,
         option(

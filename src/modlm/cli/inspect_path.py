@@ -20,7 +20,7 @@ About = dict[str, Any]
 
 def inspect(
     path: Annotated[Path, argument("PATH", "A model, counts or corpus folder, ARPA file, count file or text.")],
-    verify: Annotated[bool, option("--verify", "Check every byte, and what can be checked beyond.")] = False,
+    verify: Annotated[bool, option("--verify", "Check every byte, and that the contents fit together.")] = False,
     threads: Threads = None,
     json: Json = False,
 ) -> None:

@@ -27,7 +27,7 @@ def ngram(
         list[Path],
         argument(
             "TEXT",
-            "Texts (one sentence a line; gz, bz2, xz, zst; - for standard input), count files, counts folders, or "
+            "Texts (one sentence per line; gz, bz2, xz, zst; - for standard input), count files, counts folders, or "
             "model folders that kept their counts. Several are added up.",
         ),
     ],
@@ -37,13 +37,12 @@ def ngram(
         str,
         option(
             "--smoothing NAME",
-            f"{', '.join(SMOOTHERS.own)}. Parameters stand behind a colon: additive:delta=0.1. `modlm families` "
-            f"shows them.",
+            f"{', '.join(SMOOTHERS.own)}. Parameters follow a colon: additive:delta=0.1. `modlm families` shows them.",
         ),
     ] = "modified-kneser-ney",
     held_out: Annotated[
         Path | None,
-        option("--held-out TEXT", "What a smoothing with parameters learns them from.  [default: the counts]"),
+        option("--held-out TEXT", "Text to learn the smoothing's parameters from.  [default: the counts]"),
     ] = None,
     edge: options.Edge = None,
     vocab: options.VocabOption = None,
@@ -59,7 +58,7 @@ def ngram(
         ),
     ] = "",
     extra: Annotated[str, option("--extra LIST", "What unigrams fall back to: uniform[,unknown].")] = "uniform",
-    prune: Annotated[str, option("--prune LIST", "Drop n-grams with counts up to this, for each order: 0,0,1.")] = "",
+    prune: Annotated[str, option("--prune LIST", "Drop n-grams with counts up to this, per order: 0,0,1.")] = "",
     prune_entropy: Annotated[
         float, option("--prune-entropy X", "Drop n-grams that change perplexity by less, e.g. 1e-8.", min=0.0)
     ] = 0.0,
@@ -67,8 +66,8 @@ def ngram(
         bool, option("--spelling", "Learn how words are spelled too, so that unknown ones cost their letters.")
     ] = False,
     valid: Annotated[Path | None, option("--valid TEXT", "Report the perplexity of this text.")] = None,
-    arpa: Annotated[Path | None, option("--arpa FILE", "Write an ARPA file too (.gz packs it).")] = None,
-    counts: Annotated[Path | None, option("--counts DIR", "Write the raw counts too, to add text to later.")] = None,
+    arpa: Annotated[Path | None, option("--arpa FILE", "Also write an ARPA file (.gz compresses it).")] = None,
+    counts: Annotated[Path | None, option("--counts DIR", "Also write the raw counts, to add text to later.")] = None,
     engine: options.Engine = None,
     memory: options.Memory = None,
     encoding_errors: options.EncodingErrors = "strict",

@@ -112,7 +112,7 @@ def describe_perplexity(numbers: dict[str, Any]) -> str:
         parts.append(f"without unknown words {number(numbers['perplexity_without_unknown'])}")
     if numbers["bytes"]:
         if numbers["text_words"] != numbers["words"]:
-            parts.append(f"{number(numbers['perplexity_per_word'])} a word")
-        parts.append(f"{numbers['bits_per_byte']:.4f} bits a byte")
+            parts.append(f"{number(numbers['perplexity_per_word'])} per word")
+        parts.append(f"{numbers['bits_per_byte']:.4f} bits per byte")
     parts.append(f"{numbers['predictions']:,} predictions, {numbers['unknown']:,} unknown")
     return f"{parts[0]} ({'; '.join(parts[1:])})"

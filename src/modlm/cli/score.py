@@ -33,8 +33,8 @@ BLOCK_BYTES = 1 << 18  # of text that is scored at a time
 
 def score(
     model: ModelArgument,
-    texts: Annotated[list[Path] | None, argument("TEXT...", "One sentence a line; - for standard input.")] = None,
-    words: Annotated[bool, option("--words", "A line for each word and sentence end too.")] = False,
+    texts: Annotated[list[Path] | None, argument("TEXT...", "One sentence per line; - for standard input.")] = None,
+    words: Annotated[bool, option("--words", "Also print a line for each word and sentence end.")] = False,
     by_document: Annotated[
         bool, option("--documents", "Texts hold documents: JSON lines, Parquet, or plain text.")
     ] = False,

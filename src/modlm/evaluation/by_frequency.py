@@ -77,5 +77,5 @@ def perplexity_by_frequency(
             seen[place] += np.count_nonzero(inside)
             totals[place] += part.log_probs[inside].sum()
     if len(seen) and seen.max() == 0 and math.isinf(max(limits)):
-        raise InputError("There are no sentences to score. Give a text with one sentence a line.")
+        raise InputError("There are no sentences to score. Give a text with one sentence per line.")
     return [FrequencyBand(limit, int(n), float(total)) for limit, n, total in zip(limits, seen, totals, strict=True)]

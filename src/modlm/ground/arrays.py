@@ -57,11 +57,22 @@ def inlined(function: F) -> F:
     return _compiled(function, forceinline=True)
 
 
+def entry(function: Callable[..., Any], *types: Any) -> Callable[..., Any]:
+    """The function compiled for arguments of these numba types, as Python calls it without looking at them first.
+
+    That spares a fifth of a microsecond a call. It keeps the interpreter lock, so it may use Python's own functions.
+    """
+    dispatcher = _compiled(function, nogil=False)
+    dispatcher.compile(types)  # type: ignore[attr-defined]
+    compiled: Callable[..., Any] = dispatcher.overloads[types].entry_point  # type: ignore[attr-defined]
+    return compiled
+
+
 def _compiled(function: F, **options: bool) -> F:
     """Cached beside the module, or in the user's cache; where neither can be written to, compiled in every process."""
     import numba
 
-    compile_with = functools.partial(numba.njit, nogil=True, error_model="numpy", **options)
+    compile_with = functools.partial(numba.njit, **({"nogil": True, "error_model": "numpy"} | options))
     try:
         dispatcher = compile_with(cache=True)(function)
     except RuntimeError:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from modlm.blocks.block import UNLIMITED
 from modlm.errors import ModelFolderError
 from modlm.families import MODELS, READERS
+from modlm.formats.kinds import is_kenlm
 from modlm.store.folder import open_folder, write_folder
 from modlm.store.manifest import Verify, is_folder
 from modlm.text.vocabulary_files import vocabulary_in
@@ -60,7 +61,7 @@ def load(
     tokenizer: str | os.PathLike[str] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LanguageModel:
-    """The model at a path: a model folder, a run folder with `model/` in it, or an ARPA file (packed or not).
+    """The model at a path: a model folder, a run folder with `model/` in it, an ARPA file or a KenLM binary.
 
     `verify="full"` reads every byte and compares it with the manifest. A model is mapped from its files, which takes
     milliseconds and is shared between processes; `resident=True` takes an n-gram model into memory instead and indexes
@@ -91,6 +92,6 @@ def _load(place: Path, verify: Verify, functions: Mapping[str, Callable[..., Any
             model.spelling = Spelling.from_parts(stored)
         return model
     if not place.exists():
-        raise ModelFolderError(f"There is no model at {place}. Give a model folder or an ARPA file.")
-    read: LanguageModel = READERS["arpa"](place)
+        raise ModelFolderError(f"There is no model at {place}. Give a model folder, an ARPA file or a KenLM binary.")
+    read: LanguageModel = READERS["kenlm" if is_kenlm(place) else "arpa"](place)
     return read

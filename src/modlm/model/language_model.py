@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.blocks.block import NOTHING
+from modlm.blocks.block import ALONE, NOTHING, Beside, Reads
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError, ModlmError, VocabularyError
 from modlm.ground.arrays import AnyFloats, Floats, Ids
@@ -70,8 +70,8 @@ class LanguageModel(abc.ABC):
     vocabulary: Vocabulary
     context_length: int
     """How many words of context a prediction looks at; UNLIMITED for all of its sentence."""
-    reads_documents: bool = False
-    """Whether it looks at sentences before its own, where there are any."""
+    reads: Reads = Reads()
+    """What else it looks at: sentences before its own, a source sentence, all that it has read before."""
     folder: str | None = None
     """The folder that it was loaded from."""
     spelling: Spelling | None = None
@@ -102,6 +102,11 @@ class LanguageModel(abc.ABC):
     @abc.abstractmethod
     def distributions(self, states: States) -> AnyFloats:
         """(B, J): P of every word after each state."""
+
+    def log_distributions(self, states: States) -> AnyFloats:
+        """(B, J): log P of every word after each state."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.distributions(states)))
 
     @abc.abstractmethod
     def state_after(self, windows_BC: Ids) -> States:
@@ -167,7 +172,7 @@ class LanguageModel(abc.ABC):
         """The same with each sentence on its own, also where the model looks beyond sentences."""
         return self.log_probs(ids)
 
-    def along(self, texts: Iterable[Ids]) -> Iterator[tuple[Ids, Floats]]:
+    def along(self, texts: Iterable[Ids], beside: Beside = ALONE) -> Iterator[tuple[Ids, Floats]]:
         """Stretches of one text with their `log_probs`; a model that looks beyond sentences carries on at each."""
         for ids in texts:
             yield ids, self.log_probs(ids)

@@ -289,6 +289,10 @@ class NgramLM(LanguageModel):
         """P of every word after each state, in the model's own precision."""
         return self.compiled.distributions(np.asarray(states, dtype=np.int64), out_BJ)
 
+    def log_distributions(self, states: Ints) -> AnyFloats:
+        """The logarithms, taken of the words that were seen after each state and once of all others."""
+        return self.compiled.distributions(np.asarray(states, dtype=np.int64), as_logs=True)
+
     def state_after(self, windows_BC: Ids) -> Ints:
         """The states that windows of words lead to."""
         states = np.zeros(len(windows_BC), dtype=np.int64)

@@ -205,7 +205,7 @@ def score_text(model: LanguageModel, text: Any, *, encoding_errors: str = "stric
     total = ScoredText.total(parts())
     if total.predictions == 0:
         raise InputError(
-            "there are no sentences to score. Give a text with one sentence a line.",
+            "there are no sentences to score. Give a text with one sentence per line.",
             path=text if isinstance(text, str | os.PathLike) else "",
         )
     warn_of_unknown(model, total.words, total.unknown)

@@ -1,6 +1,6 @@
 """Text to ids in Spark: lines of any files that it reads in; out a vocabulary, and a table of sentences as ids.
 
-The rules are those of `modlm.text`: one sentence a line, words between ASCII white space, the vocabulary by falling
+The rules are those of `modlm.text`: one sentence per line, words between ASCII white space, the vocabulary by falling
 count, ties in the order of UTF-8 bytes (which is how Spark compares strings).
 """
 
