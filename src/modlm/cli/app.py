@@ -31,7 +31,7 @@ from modlm.cli.inspect_path import inspect
 from modlm.cli.interpolate import interpolate
 from modlm.cli.next_words import next_words
 from modlm.cli.ngram import ngram
-from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, interrupted_message
+from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, in_flags, interrupted_message
 from modlm.cli.reproduce import reproduce
 from modlm.cli.rescore import rescore
 from modlm.cli.score import score
@@ -179,11 +179,18 @@ def _say(message: str) -> None:
             print(f"modlm: {message}", file=sys.stderr)
 
 
+class _InFlags(logging.Formatter):
+    """What the library says, in the words of the command line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return in_flags(super().format(record))
+
+
 @contextlib.contextmanager
 def _log_on_standard_error() -> Iterator[None]:
     """What the package has to say besides results, in the form of the other messages."""
     log, handler = logging.getLogger("modlm"), logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("modlm: %(message)s"))
+    handler.setFormatter(_InFlags("modlm: %(message)s"))
     propagated, log.propagate = log.propagate, False
     log.addHandler(handler)
     try:

@@ -105,11 +105,7 @@ def scored_batch(model: LanguageModel, options: DocumentOptions, batch: Batch, *
     if documents.broken and options.on_error == "stop":
         raise documents.broken[0]
     records, values = scored_records(model, options, documents.texts)
-    kept = (
-        np.isfinite(values) & (values >= options.low) & (values <= options.high)
-        if options.filters
-        else values == values
-    )
+    kept = np.isfinite(values) & (values >= options.low) & (values <= options.high)
     places = [f"{batch.source}, line {line}" for line in documents.lines] if options.examples else []
     lines = []
     for place, record in enumerate(records):
@@ -121,7 +117,7 @@ def scored_batch(model: LanguageModel, options: DocumentOptions, batch: Batch, *
             name = {} if own else {options.field: documents.texts[place]}
         elif options.id:
             if options.id not in own:
-                raise InputError(f"there is no field {options.id!r} (--id).", path=batch.source, line=line)
+                raise InputError(f"there is no field {options.id!r} to name it by.", path=batch.source, line=line)
             own, name = {}, {"id": own[options.id]}
         else:
             own, name = {}, {"file": batch.source, "line": line} if named else {"line": line}

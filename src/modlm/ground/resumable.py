@@ -56,7 +56,7 @@ class ResumableFile:
             changed = ", ".join(name for name in self.about if about.get(name) != self.about[name])
             raise OutputError(
                 f"{self.unfinished} was begun with other settings ({changed}). Go on with the same ones, choose "
-                f"another name, or begin again with --force."
+                f"another name, or begin again with overwrite=True."
             )
         self.state = state
         return size

@@ -51,8 +51,8 @@ class AddScores:
         """Add the columns."""
         if self.field not in batch:
             raise InputError(
-                f"The batch has no column {self.field!r} but {', '.join(map(str, batch))}. Say with field= where the text "
-                f"is; datasets.map needs batched=True."
+                f"The batch has no column {self.field!r} but {', '.join(map(str, batch))}. Say with field= where the "
+                f"text is; datasets.map needs batched=True."
             )
         if isinstance(batch[self.field], str):
             raise InputError("This is one document, not a batch of them. Call datasets.map with batched=True.")
@@ -63,13 +63,17 @@ class AddScores:
 
 
 def datatrove_step(
-    model: str | os.PathLike[str], *, max_perplexity: float | None = None, prepare: Prepare | None = None, batch: int = BATCH
+    model: str | os.PathLike[str],
+    *,
+    max_perplexity: float | None = None,
+    prepare: Prepare | None = None,
+    batch: int = BATCH,
 ) -> Any:
     """A pipeline step that adds the scores to the metadata of documents and drops those above a perplexity."""
     base = require("datatrove.pipeline.base", extra="pipelines", purpose="A step of datatrove").PipelineStep
     adding = AddScores(model, prepare=prepare)
 
-    class ModlmScores(base):  # type: ignore[misc]
+    class ModlmScores(base):  # type: ignore[misc, valid-type]
         name, type = "modlm scores", "🔻 - FILTER"
 
         def run(self, data: Iterable[Any], rank: int = 0, world_size: int = 1) -> Iterator[Any]:

@@ -104,7 +104,7 @@ def score_texts(model: LanguageModel, texts: Sequence[str], *, blank: bool = Fal
 
 def _log_probs(model: LanguageModel, ids: Ids, begins_S: Ints, document_S: Ints) -> Floats:
     """log P of each place; a model that looks beyond sentences goes along each document."""
-    if not model.reads_documents:
+    if not (model.reads.document or model.reads.learns):
         return model.sentence_log_probs(ids)
     cuts = begins_S[np.flatnonzero(np.diff(document_S, prepend=-1))]
     return np.concatenate([model.log_probs(part) for part in np.split(ids, cuts[1:])])

@@ -75,7 +75,7 @@ class Batch:
                 try:
                     record = LOADS(record)
                 except ValueError as error:
-                    message = f"this is not JSON ({error}). Such records can be left out with --on-error skip."
+                    message = f"this is not JSON ({error}). Such records can be left out with on_error=\"skip\"."
                     found.broken.append(InputError(message, path=self.source, line=line))
                     continue
             text = record.get(name) if isinstance(record, dict) else None
@@ -93,7 +93,7 @@ def _no_text(record: Any, name: str) -> str:
         return f"this is a JSON {type(record).__name__}, not an object with the fields of a document."
     strings = ", ".join(key for key, value in record.items() if isinstance(value, str))
     found = f"is a {type(record[name]).__name__}, not a string" if name in record else "is not there"
-    return f"the field {name!r} {found}. Name the field with the text (--field); strings here: {strings or 'none'}."
+    return f"the field {name!r} {found}. Say with field= where the text is; strings here: {strings or 'none'}."
 
 
 def document_batches(
@@ -114,7 +114,7 @@ def document_batches(
         if form == "auto" and head.startswith(b"["):
             raise InputError(
                 "this begins as a JSON array, but documents come one JSON object a line. Write it so with: jq -c "
-                "'.[]', or say --format text if it is plain text.", path=path,
+                "'.[]', or say form=\"text\" if it is plain text.", path=path,
             )  # fmt: skip
         lines = form == "jsonl" or (form == "auto" and head.startswith(b"{"))
         yield from (_json_lines if lines else _plain)(chain((first,), blocks))

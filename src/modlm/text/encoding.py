@@ -6,6 +6,7 @@ is wrong with a text (bytes that are not UTF-8, reserved names) is reported for 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -135,6 +136,11 @@ def encoded(source: Files | Sentences, encoders: Sequence[Encoder], options: Tex
     with progress("Reading text", total=source.size(), unit="bytes") as bar:
         for block, result in in_order(work, source.blocks(options.block_bytes), workers=len(encoders)):
             lines = 0 if block.first else lines
+            if block.first and block.data.startswith(b'{"') and isinstance(source, Files):
+                logging.getLogger("modlm").warning(
+                    f"{block.source} looks like JSON, and each of its lines is read as one sentence, braces and all. "
+                    f"For the documents in it use lm.score_documents, with field= for where the text is."
+                )
             if isinstance(result, Fault):
                 raise InputError(result.message, path=block.source, line=lines + result.line)
             lines += result.sentences

@@ -1,4 +1,4 @@
-"""SentencePiece `.model` files as the `tokenizer.json` that says the same, so that all else knows one kind of tokenizer."""
+"""SentencePiece `.model` files as the `tokenizer.json` that says the same: all else knows one kind of tokenizer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tokenizer_json(data: bytes) -> bytes:
         raise InputError(f"This is not a SentencePiece model: {error}.") from error
     trainer, normal = proto.trainer_spec, proto.normalizer_spec
     if not proto.pieces or trainer.model_type not in (UNIGRAM, BPE):
-        raise InputError("This SentencePiece model is neither unigram nor BPE, which are the two kinds that can be read.")
+        raise InputError("This SentencePiece model is neither unigram nor BPE, the two kinds that can be read.")
     tokenizer = tokenizers.Tokenizer(_model(tokenizers.models, proto))
     special = [piece.piece for piece in proto.pieces if piece.type in (2, 3)]  # unknown and control
     tokenizer.add_special_tokens([tokenizers.AddedToken(name, special=True, normalized=False) for name in special])
