@@ -128,7 +128,7 @@ class Block(abc.ABC):
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns (B, J, K) and features (B, F) after each window."""
 
-    def to_add(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats, AnyFloats], None]]:
+    def to_mix(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats, AnyFloats], None]]:
         """The features after each window, and what adds the columns under weights (B, K) to P (B, J)."""
         columns_BJK, features_BF = self.after(windows_BC, beside)
 

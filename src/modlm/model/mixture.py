@@ -268,7 +268,7 @@ class Mixture(LanguageModel):
         for begin in range(0, len(states), WINDOWS):
             some, some_BJ = states[begin : begin + WINDOWS], out_BJ[begin : begin + WINDOWS]
             windows_BC, own = trimmed(some["words"]), self._beside(some)
-            found = [block.to_add(windows_BC, own.of(name)) for name, block in self.dense.items()]
+            found = [block.to_mix(windows_BC, own.of(name)) for name, block in self.dense.items()]
             weights_BK = self._weights(some, [features_BF for features_BF, _ in found])
             if self.layout.deltas:
                 some_BJ += weights_BK[:, self.layout.dense :]
@@ -277,15 +277,10 @@ class Mixture(LanguageModel):
         return out_BJ
 
     def mixed(self, windows_BC: Ids, given: str, probs_BJ: AnyFloats, features_BF: Floats) -> AnyFloats:
-        """D times lambda after windows, where the block `given` has one column, these distributions, and features.
-
-        In the precision of what is given; for mixers that look at features alone.
-        """
-        if self.mixer.state_size or self.mixer.reads.words or self.layout.deltas:
-            raise ConfigError("A mixture with a given column needs a mixer that reads features alone, and no deltas.")
-        found = {name: block.to_add(windows_BC) for name, block in self.dense.items() if name != given}
-        features = [features_BF if name == given else found[name][0] for name in self.dense]
-        weights_BK = self.mixer.weights(np.concatenate(features, axis=1))
+        """D times lambda by features alone, after windows, where one block's column and features are given."""
+        found = {name: block.to_mix(windows_BC) for name, block in self.dense.items() if name != given}
+        every = [features_BF if name == given else found[name][0] for name in self.dense]
+        weights_BK = self.mixer.weights(np.concatenate(every, axis=1))
         out_BJ: AnyFloats = weights_BK[:, self.layout.spans[given].columns].astype(probs_BJ.dtype) * probs_BJ
         for name, (_, add) in found.items():
             add(weights_BK[:, self.layout.spans[name].columns], out_BJ)
