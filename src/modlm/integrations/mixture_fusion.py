@@ -133,12 +133,11 @@ def fit_mixture(
 
 def _net(rows: Rows, stops_T: Bools, vocab_size: int) -> Mixer:
     """A net that begins near static weights and ends where the marked rows are best."""
-    from modlm.integrations.hugging_face.mixer_training import MixerConfig, MixerRows, train_mixer
+    from modlm.integrations.hugging_face.mixer_training import mixer_run, positions_alone, train_mixer
     from modlm.mixers import expectation_maximisation
-    from modlm.nets.net_mixer import NetMixer
 
     with np.errstate(divide="ignore"):
         logs_TK, features_TF = np.log(rows.probs_TK).astype(np.float32), rows.features_TF.astype(np.float32)
-    fit, stop = (MixerRows(logs_TK[some_T], features_TF[some_T]) for some_T in (~stops_T, stops_T))
+    fit, stop = (positions_alone(logs_TK[some_T], features_TF[some_T]) for some_T in (~stops_T, stops_T))
     first_K, _ = expectation_maximisation(rows.probs_TK[~stops_T])
-    return NetMixer(train_mixer(fit, stop, first_K, vocab_size=vocab_size, config=MixerConfig(hidden=16)).net)
+    return train_mixer(fit, stop, first_K, vocab_size=vocab_size, config=mixer_run(hidden=16))[0]

@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modlm.blocks.block import UNLIMITED
+from modlm.blocks.block import DELTA, UNLIMITED
 from modlm.errors import ModelFolderError
 from modlm.families import MODELS, READERS
 from modlm.formats.kinds import kind_of
-from modlm.store.folder import open_folder, write_folder
+from modlm.store.folder import Folder, open_folder, write_folder
 from modlm.store.manifest import Verify, is_folder
 from modlm.text.sources import MODEL_FIRST
 from modlm.text.vocabulary_files import vocabulary_in
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 KIND = "model"
 CARD = "card.md"
+NEURAL = "neural-mixture"  # what earlier versions called a mixture whose mixer is a net
 HUB = re.compile("hf:/")
 
 
@@ -116,3 +117,13 @@ def _load(place: Path, verify: Verify, functions: Mapping[str, Callable[..., Any
         raise ModelFolderError(f"{place} is a {kind}, not a model. {MODEL_FIRST}")
     read: LanguageModel = READERS["kenlm" if kind == "kenlm" else "arpa"](place)
     return read
+
+
+def mixture_of_today(stored: Folder) -> dict[str, Any]:
+    """What an earlier version said of a mixture whose mixer is a net, as this one says it."""
+    delta = stored.about.get("delta")
+    if not isinstance(delta, bool):
+        raise stored.damaged("delta must be true or false")
+    blocks = {**stored.part("blocks").about, **({DELTA: {"kind": DELTA}} if delta else {})}
+    mixer = {"kind": "net", "net": stored.about.get("net"), "trained_on": stored.about.get("trained_on", "")}
+    return {**stored.about, "blocks": blocks, "mixer": mixer}

@@ -38,6 +38,7 @@ from modlm.errors import ConfigError
 from modlm.families import BLOCKS, MIXERS
 from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints
 from modlm.mixers.mixer import Mixer, State
+from modlm.model.folder import NEURAL, mixture_of_today
 from modlm.model.language_model import LONGEST, LanguageModel, States
 from modlm.store.folder import COLUMNS, Folder, Parts
 from modlm.store.manifest import FILE_NAME
@@ -47,7 +48,6 @@ from modlm.text.vocabulary import Vocabulary
 CHUNK = 1 << 16  # positions whose rows are in memory at a time
 WINDOWS = 64  # contexts whose J by K columns are in memory at a time
 NO_SOURCE: Ids = np.zeros(0, np.uint32)
-NEURAL = "neural-mixture"  # what earlier versions called a mixture whose mixer is a net
 
 
 class Mixture(LanguageModel):
@@ -62,8 +62,7 @@ class Mixture(LanguageModel):
                     f"The block {name!r} was made for {len(block.vocabulary):,} words, but the mixture has "
                     f"{len(vocabulary):,}. Give all blocks the vocabulary of the mixture."
                 )
-        self.vocabulary, self.mixer = vocabulary, mixer
-        self.blocks = dict(blocks)
+        self.vocabulary, self.blocks, self.mixer = vocabulary, dict(blocks), mixer
         self.layout = ColumnLayout(self.blocks)
         mixer.check(self.layout)
         self.dense = {name: block for name, block in self.blocks.items() if block.kind != DELTA}
@@ -71,11 +70,10 @@ class Mixture(LanguageModel):
         columns = Reads.joined(block.reads for block in self.dense.values())
         self.reads = Reads.joined((mixer.reads, columns))
         self._keeps_lines = columns.document
-        looked_at = self.reads.words
         self.learners = {name: block for name, block in self.dense.items() if block.reads.learns}
         self._reads_on = mixer.state_size > 0 or self.reads.learns
-        self.context_length = UNLIMITED if self._reads_on else looked_at
-        fields: list[Any] = [("words", np.uint32, (min(max(1, looked_at), LONGEST),))]
+        self.context_length = UNLIMITED if self._reads_on else self.reads.words
+        fields: list[Any] = [("words", np.uint32, (min(max(1, self.reads.words), LONGEST),))]
         fields += [("state", np.float32, (mixer.state_size,))] if mixer.state_size else []
         fields += [("memory", object)] if self.learners else []
         fields += [("source", object)] if self.reads.source else []
@@ -94,16 +92,17 @@ class Mixture(LanguageModel):
             kinds = {(True, True): "hybrid", (True, False): "neural", (False, True): "interpolated"}
             deltas = self.layout.deltas > 0
             about = {"model": kinds[deltas, counted or not deltas], **about}
-        columns = {name: len(block.columns) for name, block in self.dense.items()}
-        blocks = [
-            {"name": name, "kind": block.kind, "columns": columns.get(name, self.layout.deltas)}
-            for name, block in self.blocks.items()
-        ]
-        return about | {"blocks": blocks}
+        widths, blocks = self._widths, self.blocks.items()
+        return about | {"blocks": [{"name": name, "kind": own.kind, "columns": widths[name]} for name, own in blocks]}
+
+    @property
+    def _widths(self) -> dict[str, int]:
+        """How many columns each block has."""
+        dense = {name: len(block.columns) for name, block in self.dense.items()}
+        return dict.fromkeys(self.blocks, self.layout.deltas) | dense
 
     def __repr__(self) -> str:
-        widths = {name: len(block.columns) for name, block in self.dense.items()}
-        columns = ", ".join(f"{name} ({widths.get(name, self.layout.deltas):,})" for name in self.blocks)
+        columns = ", ".join(f"{name} ({width:,})" for name, width in self._widths.items())
         return f"Mixture(columns: {columns}; words: {len(self.vocabulary):,}; weights: {self.mixer})"
 
     @property
@@ -384,7 +383,7 @@ class Mixture(LanguageModel):
     def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
         """The mixture that a folder keeps; blocks and mixer of kinds that are not installed are named."""
         if stored.about.get("kind") == NEURAL:
-            stored = replace(stored, about=_of_this_version(stored))
+            stored = replace(stored, about=mixture_of_today(stored))
         named = stored.part("blocks")
         blocks: dict[str, Block] = {}
         for name in named.about:
@@ -393,13 +392,3 @@ class Mixture(LanguageModel):
         mixer = stored.part("mixer")
         made: Mixer = mixer.member(MIXERS).from_parts(mixer, ColumnLayout(blocks))
         return stored.checked(lambda: cls(vocabulary, blocks, made))
-
-
-def _of_this_version(stored: Folder) -> dict[str, Any]:
-    """What an earlier version said of a mixture whose mixer is a net, as this one says it."""
-    delta = stored.about.get("delta")
-    if not isinstance(delta, bool):
-        raise stored.damaged("delta must be true or false")
-    blocks = {**stored.part("blocks").about, **({DELTA: {"kind": DELTA}} if delta else {})}
-    mixer = {"kind": "net", "net": stored.about.get("net"), "trained_on": stored.about.get("trained_on", "")}
-    return {**stored.about, "blocks": blocks, "mixer": mixer}

@@ -50,9 +50,7 @@ class NetMixer(Mixer):
     def __init__(self, net: MixerNet, *, trained_on: str = "") -> None:
         """`trained_on` is the fingerprint of the text that it was trained on, if that is known."""
         self.net, self.trained_on = net.eval(), trained_on
-        self.reads = Reads(
-            net.config.context_words, document=net.config.context == "document", source=net.body.reads_source
-        )
+        self.reads = Reads(net.config.context_words, document=net.config.context == "document", source=net.reads_source)
         self.state_size = int(np.prod(net.state_shape))
         self.deltas = net.vocab_size if net.delta else 0
         self.columns = net.dense + self.deltas

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from modlm.blocks.log_rows import LogRows
-from modlm.ground.arrays import Floats
+from modlm.ground.arrays import Floats, Singles
 from modlm.nets.config import NetConfig
 from modlm.nets.net_mixer import NetMixer
 from modlm.training.config import OptimiserConfig, RunConfig, ScheduleConfig
@@ -68,3 +68,12 @@ def train_mixer(
         trainer.run_state.best_valid = history[0]
         trainer.run()
     return NetMixer(net), tuple(history)
+
+
+def positions_alone(log_probs_PK: Singles, features_PF: Singles) -> LogRows:
+    """Rows of predicted positions, each as a sentence of its own, for nets that read features alone."""
+    count = len(log_probs_PK)
+    tables = [np.zeros((2 * count, table.shape[1]), np.float32) for table in (log_probs_PK, features_PF)]
+    for table, values in zip(tables, (log_probs_PK, features_PF), strict=True):
+        table[1::2] = values
+    return LogRows(np.zeros(2 * count, np.uint32), 2 * np.arange(count + 1), tables[0], tables[1], {})
