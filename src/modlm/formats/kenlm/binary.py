@@ -101,7 +101,9 @@ def open_binary(path: Path) -> Binary:
     counts = tuple(np.frombuffer(head[COUNTS : COUNTS + 8 * order][: len(head[COUNTS:]) // 8 * 8], "<u8").tolist())
     sound = 2 <= order <= MAX_ORDER and len(counts) == order and 1.0 <= multiplier < 1e6
     if not sound or counts[0] < 1 or max(counts) >= LARGEST:
-        raise refused(path, f"whose header is damaged: order {order}, {counts} n-grams, multiplier {multiplier:g}")
+        raise refused(
+            path, f"whose header is truncated or damaged: order {order}, {counts} n-grams, multiplier {multiplier:g}"
+        )
     layout = _Layout(path, data, counts, -(-(COUNTS + 8 * order) // 8) * 8)
     layout.probing(multiplier, rest=kind == REST) if kind < TRIE else layout.trie(kind - TRIE)
     plan = np.array(layout.rows, np.uint64)
