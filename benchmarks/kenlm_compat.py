@@ -133,8 +133,8 @@ def page(rows: list[Row], command: str, before: str) -> str:
     """The report."""
     lines = [
         f"# KenLM's interface and files, {datetime.date.today().isoformat()}", "", f"    {command}", "",
-        "Processor time of one core, taken in turns; ratios above 1 mean that we are faster. Of a sentence for `score`, "
-        "`full_scores`; of a word for `BaseScore` and texts. Loading is taken off on both sides.", "",
+        "Processor time of one core, taken in turns; ratios above 1 mean that we are faster. Times are of a sentence "
+        "for `score` and `full_scores`, of a word for `BaseScore` and texts. Loading is taken off on both sides.", "",
         "| " + " | ".join(HEAD) + " |", "|---|---|--:|--:|--:|--:|---|",
         *("| " + " | ".join(cells) + " |" for cells in rows), "",
         *(f"- {fact}" for fact in report.machine(kenlm_version="see the command", bandwidths=[])),
