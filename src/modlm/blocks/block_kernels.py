@@ -112,7 +112,7 @@ def features_after(contexts_BN: Ids, sums_C3: Floats, logs: Floats, width: int, 
 @kernel
 def add_column_after(
     contexts_B: Ids, words: Ids, first: Ids, frequencies: np.ndarray, discounts: Floats, sums_C3: Floats,
-    weights_B: Floats, uniform_B: Floats, out_BJ: Floats,
+    weights_B: Floats, uniform_B: Floats, out_BJ: AnyFloats,
 ) -> None:  # fmt: skip
     """Adds weight times P_n of the words that were seen after each context; unseen contexts' weight goes to uniform."""
     last = len(discounts) - 1
@@ -126,6 +126,14 @@ def add_column_after(
             r = int64(frequencies[node])
             if r > 0 and words[node] < out_BJ.shape[1]:
                 out_BJ[i, words[node]] += factor * (r - discounts[min(r, last)])
+
+
+@kernel
+def add_everywhere(column_J: Floats, weights_B: Floats, constant_B: Floats, out_BJ: AnyFloats) -> None:
+    """Adds weight times one column, and a constant, to every word of each row."""
+    for i in range(len(weights_B)):
+        for j in range(len(column_J)):
+            out_BJ[i, j] += weights_B[i] * column_J[j] + constant_B[i]
 
 
 @kernel

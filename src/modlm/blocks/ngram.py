@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from modlm.blocks import block_kernels
-from modlm.blocks.block import ALONE, Beside, Block, Reads, Rows, flattened
+from modlm.blocks.block import ALONE, NOTHING, Beside, Block, Reads, Rows, flattened
 from modlm.counts import trie_kernels
 from modlm.counts.counts import ONE_THREAD
 from modlm.counts.counts_folder import counts_in
@@ -65,10 +65,10 @@ class NgramBlock(Block):
 
         in_parallel([partial(part, *r) for r in even_ranges(len(ids), threads() if len(ids) >= ONE_THREAD else 1)])
 
-    def to_mix(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats], Floats]]:
+    def to_mix(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats, AnyFloats], None]]:
         """Columns are added up without being made: a ninth of the time, for 49,152 words and five orders."""
         contexts_BN = self.contexts_after(windows_BC)
-        return self.features_at(contexts_BN), partial(self.mixed_at, contexts_BN)
+        return self.features_at(contexts_BN), partial(self.add_at, contexts_BN)
 
     def contexts_after(self, windows_BC: Ids) -> Ids:
         """(B, N): the context of each order that windows end in."""
@@ -84,18 +84,22 @@ class NgramBlock(Block):
         )
         return features_BF
 
-    def mixed_at(self, contexts_BN: Ids, weights_BN: Floats) -> Floats:
-        """(B, J): the columns times weights, added up, without making the columns; costs J and the followers."""
-        mixed_BJ, uniform_B = np.zeros((len(contexts_BN), len(self.vocabulary))), np.zeros(len(contexts_BN))
-        for n in range(1, self.counts.order + 1):
+    def add_at(self, contexts_BN: Ids, weights_BN: Floats, out_BJ: AnyFloats) -> None:
+        """Add the columns times weights, without making the columns; costs J and the followers of longer contexts."""
+        uniform_B = np.zeros(len(contexts_BN))
+        for n in range(2, self.counts.order + 1):
             layer = self.counts.layer(n)
             block_kernels.add_column_after(
                 contexts_BN[:, n - 1], layer.trie.words, layer.trie.first, layer.frequencies,
                 self.estimates.discounts[n - 1], self._sums_C3, np.ascontiguousarray(weights_BN[:, n - 1]), uniform_B,
-                mixed_BJ,
+                out_BJ,
             )  # fmt: skip
-        mixed_BJ += uniform_B[:, None] / len(self.vocabulary)
-        return mixed_BJ
+        block_kernels.add_everywhere(self._unigrams, weights_BN[:, 0].copy(), uniform_B / len(self.vocabulary), out_BJ)
+
+    @cached_property
+    def _unigrams(self) -> Floats:
+        """The column of the empty context, which is the same after every window."""
+        return np.ascontiguousarray(self.after(np.full((1, 1), NOTHING, np.uint32))[0][0, :, 0])
 
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns and features after each window."""

@@ -22,7 +22,7 @@ def inspect(
     path: Annotated[
         Path, argument("PATH", "A model, counts or corpus folder, ARPA file, KenLM binary, count file or text.")
     ],
-    verify: Annotated[bool, option("--verify", "Check every byte, and what can be checked beyond.")] = False,
+    verify: Annotated[bool, option("--verify", "Check every byte, and that the contents fit together.")] = False,
     threads: Threads = None,
     json: Json = False,
 ) -> None:

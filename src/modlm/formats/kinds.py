@@ -10,7 +10,7 @@ from modlm.errors import InputError
 from modlm.store.manifest import is_folder
 from modlm.text.sources import STANDARD_INPUT, Files
 
-COUNT_LINE = re.compile(rb"[^\t]*[^\t ][^\t]*\t[0-9]+\r?")
+COUNT_LINE = re.compile(rb" *+[^\t ][^\t]*+\t[0-9]+\r?")  # nothing is tried twice: lines may be as long as a text
 LOOK = 100  # lines that tell a count file from a text
 KENLM_MAGIC = b"mmap lm http://kheafield.com/code"
 

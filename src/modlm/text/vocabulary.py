@@ -60,7 +60,7 @@ class Vocabulary:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, strict: bool = False) -> Vocabulary:
-        """From a vocabulary file or any list of words, one a line, reserved names anywhere.
+        """From a vocabulary file or any list of words, one per line, reserved names anywhere.
 
         `strict` wants exactly what `save` writes. In such a file equal words are found when the words are first looked
         up, not on opening.
@@ -127,6 +127,14 @@ class Vocabulary:
     def split(self, sentence: str) -> list[str]:
         """The words of a sentence."""
         return split_words(sentence)
+
+    def places(self, sentence: str) -> list[tuple[int, int]]:
+        """For each word of a sentence, where in it the word begins and ends, in characters."""
+        return [found.span() for found in _WORD.finditer(sentence)]
+
+    def continuation(self, before: Ids, word: int) -> str:
+        """What a word adds to the text of those before it in its sentence."""
+        return f" {self.word(word)}" if len(before) else self.word(word)
 
     def splits_like(self, other: Vocabulary) -> bool:
         """Whether the other vocabulary splits texts at the same places."""

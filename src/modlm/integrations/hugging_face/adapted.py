@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from modlm.errors import ConfigError
-from modlm.ground.arrays import Floats, Ids
 from modlm.integrations.hugging_face.causal_lm import CausalLm
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
 from modlm.model.folder import load
@@ -46,15 +43,3 @@ def lm_block(adapted: Mixture) -> CausalLmBlock:
         if isinstance(block, CausalLmBlock):
             return block
     raise ConfigError("The mixture has no causal language model among its columns. Make one with `modlm adapt`.")
-
-
-def mixed(adapted: Mixture, windows_BC: Ids, probs_BJ: Floats, features_BF: Floats) -> Floats:
-    """P of every token (B, J) by our ids: distributions of the model, given, with the count columns after windows."""
-    given = (features_BF, lambda weights_B1: weights_B1 * probs_BJ)
-    blocks = adapted.blocks.values()
-    found = [given if isinstance(block, CausalLmBlock) else block.to_mix(windows_BC) for block in blocks]
-    weights_BK = adapted.mixer.weights(np.concatenate([features for features, _ in found], axis=1))
-    out_BJ = np.zeros_like(probs_BJ)
-    for (_, part_of), span in zip(found, adapted.layout.spans.values(), strict=True):
-        out_BJ += part_of(weights_BK[:, span.columns])
-    return out_BJ

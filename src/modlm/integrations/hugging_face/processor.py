@@ -18,7 +18,7 @@ from torch import Tensor
 
 from modlm.errors import ConfigError, require
 from modlm.ground.arrays import Ids
-from modlm.integrations.hugging_face.adapted import as_adapted, lm_block, load_adapted, mixed
+from modlm.integrations.hugging_face.adapted import as_adapted, lm_block, load_adapted
 from modlm.integrations.hugging_face.causal_lm import distribution_features
 from modlm.model.mixture import Mixture
 from modlm.text.tokens import TokenVocabulary
@@ -37,6 +37,7 @@ class MixtureLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transfor
     def __init__(self, adapted: Mixture, model: Any = None) -> None:
         self.adapted = as_adapted(adapted)
         self.block = lm_block(adapted)
+        self.name = next(name for name, block in adapted.blocks.items() if block is self.block)
         vocabulary = adapted.vocabulary
         assert isinstance(vocabulary, TokenVocabulary)
         self.ours, self.theirs, self.start = vocabulary.ours, torch.from_numpy(vocabulary.theirs), vocabulary.start
@@ -79,7 +80,7 @@ class MixtureLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transfor
             features.append(self._hidden.float())
         probs_BJ = log_probs_BV[:, self.theirs.to(scores.device)].double().exp().cpu().numpy()
         features_BF = torch.cat(features, dim=1).double().cpu().numpy()
-        mixed_BJ = mixed(self.adapted, self.windows(input_ids), probs_BJ, features_BF)
+        mixed_BJ = self.adapted.mixed(self.windows(input_ids), self.name, probs_BJ, features_BF)
         with np.errstate(divide="ignore"):
             mixed_BV = torch.from_numpy(np.log(mixed_BJ)[:, self.ours]).to(scores)
         return mixed_BV.masked_fill(torch.isneginf(scores), -torch.inf)

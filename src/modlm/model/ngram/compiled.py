@@ -189,16 +189,18 @@ class Compiled:
         compiled_kernels.advance(*self.arrays, self.vocab_size, self.start, states, words, new_states, nodes, out)
         return new_states, nodes, out
 
-    def distributions(self, states: Ints, out_BJ: AnyFloats | None = None) -> AnyFloats:
-        """P of every word after each state, in the precision of the model; fills `out_BJ` when given."""
+    def distributions(self, states: Ints, out_BJ: AnyFloats | None = None, *, as_logs: bool = False) -> AnyFloats:
+        """P of every word after each state, or log P, in the precision of the model; fills `out_BJ` when given."""
         if out_BJ is None:
             out_BJ = np.empty((len(states), self.vocab_size), dtype=self.dtype)
         elif out_BJ.shape != (len(states), self.vocab_size):
             raise ConfigError(f"{len(states)} rows of {self.vocab_size} are written, but the array has {out_BJ.shape}.")
-        if without_numba.is_faster(len(states)):
-            without_numba.distributions(self, states, out_BJ)
-            return out_BJ
-        compiled_kernels.distributions(*self.arrays, self.unigrams, states, out_BJ)
+        with np.errstate(divide="ignore"):
+            if without_numba.is_faster(len(states)):
+                without_numba.distributions(self, states, out_BJ)
+                return np.log(out_BJ, out=out_BJ) if as_logs else out_BJ
+            lowest = np.log(self.unigrams) if as_logs else self.unigrams
+        compiled_kernels.distributions(*self.arrays, lowest, as_logs, states, out_BJ)
         return out_BJ
 
 

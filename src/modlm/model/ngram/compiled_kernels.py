@@ -208,9 +208,12 @@ def advance(
 
 @kernel
 def distributions(
-    words: Ids, nodes: Records, leaves: Records, unigrams: AnyFloats, states: Ints, out_BJ: AnyFloats
+    words: Ids, nodes: Records, leaves: Records, unigrams: AnyFloats, as_logs: bool, states: Ints, out_BJ: AnyFloats
 ) -> None:  # fmt: skip
-    """P of every word after each state: the unigrams scaled by all backoffs, then each longer context over them."""
+    """P of every word after each state: the unigrams scaled by all backoffs, then each longer context over them.
+
+    With `as_logs` unigrams and what comes out are logarithms, which are then taken of followers only.
+    """
     chain, weight = np.empty(DEEPEST, np.uint64), np.empty(DEEPEST + 1, np.float64)
     weight[0] = 1.0
     for row in range(len(states)):
@@ -221,13 +224,14 @@ def distributions(
             weight[depth + 1] = weight[depth] * nodes[context].backoff
             depth += 1
             context = shorter(nodes, context)
-        scale = out.dtype.type(weight[depth])
+        scale = out.dtype.type(np.log(weight[depth]) if as_logs else weight[depth])
         for word in range(len(out)):
-            out[word] = scale * unigrams[word]
+            out[word] = scale + unigrams[word] if as_logs else scale * unigrams[word]
         for i in range(depth - 1, -1, -1):
             context = chain[i]
             scale = out.dtype.type(weight[i])
             for node in range(nodes[context].first, min(int64(nodes[context + ONE].first), len(words))):
                 word = words[np.uint64(node)]
                 if word < len(out):
-                    out[word] = scale * probability_of(nodes, leaves, np.uint64(node))
+                    prob = scale * probability_of(nodes, leaves, np.uint64(node))
+                    out[word] = np.log(prob) if as_logs else prob
