@@ -33,6 +33,7 @@ from modlm.cli.ngram import ngram
 from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, interrupted_message
 from modlm.cli.reproduce import reproduce
 from modlm.cli.rescore import rescore
+from modlm.cli.schema import schema
 from modlm.cli.score import score
 from modlm.cli.serve import serve
 from modlm.cli.train import train
@@ -44,7 +45,6 @@ from modlm.ground import compiling
 app = typer.Typer(
     name="modlm",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
@@ -54,7 +54,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo, "count": count, "ngram": ngram, "train": train, "tune": tune, "eval": evaluate, "score": score,
     "compare": compare, "next": next_words, "generate": generate, "interpolate": interpolate, "convert": convert,
     "inspect": inspect, "rescore": rescore, "serve": serve, "adapt": adapt, "reproduce": reproduce,
-    "families": families, "warm": warm,
+    "families": families, "warm": warm, "schema": schema,
 }  # fmt: skip
 
 

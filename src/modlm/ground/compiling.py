@@ -23,7 +23,6 @@ from modlm.ground.progress import watched
 
 Kernel = tuple[str, str, str]
 """Its module, its name, and the types of its arguments as numba writes them."""
-FEW = 4  # kernels that are not worth another process, which takes half a second to begin
 SAID = "modlm: compiling for this machine, which happens once and takes some seconds …"
 
 
@@ -53,7 +52,7 @@ class Compiling:
     def _ask_for_help(self) -> None:
         if watched():
             print(SAID, file=sys.stderr, flush=True)
-        if len(kernels(self.command)) > FEW and len(allowed_cores()) > 1:
+        if len(kernels(self.command)) > 1 and len(allowed_cores()) > 1:
             helper = start_helper(self.command, 0, 1)
             atexit.register(helper.kill)  # whatever it has not done is not needed any more
 
@@ -86,10 +85,11 @@ def compile_kernels(chosen: Sequence[Kernel]) -> None:
     """Have them in the cache; those that the list has and the program does not are left out."""
     from numba.core import types
 
+    names = {**vars(types), "bool": types.boolean}
     for module, name, signature in chosen:
         kernel = getattr(importlib.import_module(module), name, None)
         if kernel is not None:
-            kernel.compile(eval(signature, vars(types)))
+            kernel.compile(eval(signature, names))
 
 
 def start_helper(command: str, number: int, count: int) -> subprocess.Popen[bytes]:
