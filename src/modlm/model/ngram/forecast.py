@@ -32,11 +32,12 @@ def sampled(paths: Sequence[Path], most: int = SAMPLE) -> tuple[list[str], int, 
         if str(path) == "-" or kind_of(path) != "text":
             raise ConfigError(f"{path} is not a text in a file, and --dry-run estimates from a sample of texts.")
         wanted = most // len(paths)
-        block = next(Files([path]).blocks(wanted), None)
-        head = b"" if block is None else bytes(block.data[: block.size])
-        size, read = path.stat().st_size, 1 if block is None else block.consumed
-        complete = read >= size and len(head) < wanted
-        whole, total = whole and complete, total + (len(head) if complete else round(size * len(head) / read))
+        blocks = Files([path]).blocks(wanted)
+        block = next(blocks, None)
+        head, read = (b"", 1) if block is None else (bytes(block.data[: block.size]), block.consumed)
+        complete = next(blocks, None) is None
+        size = path.stat().st_size * max(1.0, len(head) / read)  # more than was read: it is packed
+        whole, total = whole and complete, total + (len(head) if complete else round(size))
         lines += head.decode("utf-8", "replace").split("\n")[:-1]
     return lines, total, whole
 
