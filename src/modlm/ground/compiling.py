@@ -65,7 +65,7 @@ def watch() -> None:
     """Hear of compiling from now on; called where numba has been imported."""
     from numba.core import event
 
-    class Listener(event.Listener):  # type: ignore[misc]  # numba is not typed
+    class Listener(event.Listener):
         def notify(self, found: Any) -> None:
             if STATE.depth or found.data["dispatcher"].py_func.__module__.startswith("modlm."):
                 STATE.on_start() if found.is_start else STATE.on_end()

@@ -80,13 +80,13 @@ def checks(tree: ast.ClassDef, names: dict[str, Any]) -> dict[str, Schema]:
     """What `one_of` and `check_numbers` hold the fields to, read from the calls."""
     found: dict[str, Schema] = {}
     for call in ast.walk(tree):
-        called = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
-        if called == "one_of":
-            known = eval(compile(ast.Expression(call.args[2]), "", "eval"), names)  # type: ignore[union-attr]
-            found[call.args[0].value.rpartition(".")[2]] = {"enum": list(known)}  # type: ignore[union-attr]
-        elif called == "check_numbers":
-            _, _, rule, *fields = call.args  # type: ignore[union-attr]
-            for field in fields:
-                if isinstance(field, ast.Constant):
-                    found[field.value] = RULES[rule.id]
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            continue
+        arguments: list[Any] = call.args
+        if call.func.id == "one_of":
+            known = eval(compile(ast.Expression(arguments[2]), "", "eval"), names)
+            found[arguments[0].value.rpartition(".")[2]] = {"enum": list(known)}
+        elif call.func.id == "check_numbers":
+            constants: list[Any] = [field.value for field in arguments[3:] if isinstance(field, ast.Constant)]
+            found |= dict.fromkeys(constants, RULES[arguments[2].id])
     return found
