@@ -15,6 +15,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,8 @@ def compile_kernels(chosen: Sequence[Kernel]) -> None:
     for module, name, signature in chosen:
         kernel = getattr(importlib.import_module(module), name, None)
         if kernel is not None:
-            kernel.compile(eval(signature, names))
+            with suppress(TypeError):  # arguments that were packed into one: compiled when they are first used
+                kernel.compile(eval(signature, names))
 
 
 def start_helper(command: str, number: int, count: int) -> subprocess.Popen[bytes]:
