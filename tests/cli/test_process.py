@@ -130,3 +130,10 @@ def test_signals_while_counting_leave_nothing_behind(tmp_path: Path, number: sig
     if number == signal.SIGINT:
         assert err == "modlm: interrupted; nothing was written\n"
     assert list(place.iterdir()) == []
+
+
+def test_the_shell_completes_commands_and_options() -> None:
+    for words, expected in (("modlm ngr", "ngram"), ("modlm eval --thr", "--threads")):
+        asked = {"_MODLM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        found = subprocess.run(COMMAND, env={**os.environ, **asked}, capture_output=True, text=True, timeout=60)
+        assert found.stdout.split() == [expected], found.stderr

@@ -34,6 +34,7 @@ from modlm.cli.ngram import ngram
 from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, in_flags, interrupted_message
 from modlm.cli.reproduce import reproduce
 from modlm.cli.rescore import rescore
+from modlm.cli.schema import schema
 from modlm.cli.score import score
 from modlm.cli.serve import serve
 from modlm.cli.train import train
@@ -45,7 +46,6 @@ from modlm.ground import compiling
 app = typer.Typer(
     name="modlm",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

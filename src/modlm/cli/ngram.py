@@ -72,6 +72,7 @@ def ngram(
     memory: options.Memory = None,
     encoding_errors: options.EncodingErrors = "strict",
     threads: options.Threads = None,
+    dry_run: options.DryRun = False,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
@@ -110,6 +111,14 @@ def ngram(
         raise ConfigError("Skip n-grams (--positions) are saved as a mixture, which cannot be pruned.")
     begun = time.perf_counter()
     reading = text_options(vocab, tokenizer, max_words, min_count=min_count, encoding_errors=encoding_errors)
+    if dry_run:
+        from modlm.model.ngram.forecast import forecast
+
+        if places:
+            raise ConfigError("--dry-run knows nothing of skip n-grams (--positions).")
+        told = forecast(inputs, reading, order=order or 5, edge=edge or "once")
+        print_json({**told, "output": str(output)}) if json else print_forecast(told, output)
+        return
     found = counts_of(inputs, reading, order=order, edge=edge, positions=places, engine=engine, memory=memory)
     if counts is not None:
         found.save(counts, overwrite=force)

@@ -8,9 +8,19 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from modlm.cli.options import Json, MaxWords, Threads, TokenizerOption, TrainingText, VocabOption, argument, option
+from modlm.cli.options import (
+    DryRun,
+    Json,
+    MaxWords,
+    Threads,
+    TokenizerOption,
+    TrainingText,
+    VocabOption,
+    argument,
+    option,
+)
 from modlm.cli.outcome import interrupted_as, resumable, wrote
-from modlm.cli.printing import number, print_json, print_table, size
+from modlm.cli.printing import number, print_forecast, print_json, print_table, size
 from modlm.errors import ConfigError, OutputError, require
 from modlm.ground.files import folder_bytes
 from modlm.ground.progress import percent
@@ -60,6 +70,7 @@ def train(
     resume: Annotated[bool, option("--resume", "Continue the run in DIR; start it if there is none yet.")] = False,
     device: Annotated[str, option("--device auto|cpu|cuda|mps", "Where the net runs.")] = "auto",
     tensorboard: Annotated[bool, option("--tensorboard", "Write DIR/tensorboard as well.")] = False,
+    dry_run: DryRun = False,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -100,6 +111,12 @@ def train(
     first = os.environ.get("RANK", "0") == "0"  # alone, or the first of those that torchrun started
     check_target(output, new=first and not resume)
     require("torch", extra="neural", purpose="Training a net")
+    if dry_run:
+        from modlm.training.forecast import run_forecast
+
+        told = run_forecast(settings, device=device)
+        print_json({**told, "output": str(output)}) if json else print_forecast(told, output)
+        return
     from modlm.training.run import train as trained
 
     again = ["modlm", "train", "--resume", "-o", str(output)]

@@ -15,6 +15,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from modlm.ground.progress import watched
 
 Kernel = tuple[str, str, str]
 """Its module, its name, and the types of its arguments as numba writes them."""
-FEW = 4  # kernels that are not worth another process, which takes half a second to begin
 SAID = "modlm: compiling for this machine, which happens once and takes some seconds …"
 
 
@@ -53,7 +53,7 @@ class Compiling:
     def _ask_for_help(self) -> None:
         if watched():
             print(SAID, file=sys.stderr, flush=True)
-        if len(kernels(self.command)) > FEW and len(allowed_cores()) > 1:
+        if len(kernels(self.command)) > 1 and len(allowed_cores()) > 1:
             helper = start_helper(self.command, 0, 1)
             atexit.register(helper.kill)  # whatever it has not done is not needed any more
 
@@ -66,7 +66,7 @@ def watch() -> None:
     """Hear of compiling from now on; called where numba has been imported."""
     from numba.core import event
 
-    class Listener(event.Listener):  # type: ignore[misc]  # numba is not typed
+    class Listener(event.Listener):
         def notify(self, found: Any) -> None:
             if STATE.depth or found.data["dispatcher"].py_func.__module__.startswith("modlm."):
                 STATE.on_start() if found.is_start else STATE.on_end()
@@ -86,10 +86,12 @@ def compile_kernels(chosen: Sequence[Kernel]) -> None:
     """Have them in the cache; those that the list has and the program does not are left out."""
     from numba.core import types
 
+    names = {**vars(types), "bool": types.boolean}
     for module, name, signature in chosen:
         kernel = getattr(importlib.import_module(module), name, None)
         if kernel is not None:
-            kernel.compile(eval(signature, vars(types)))
+            with suppress(TypeError):  # arguments that were packed into one: compiled when they are first used
+                kernel.compile(eval(signature, names))
 
 
 def start_helper(command: str, number: int, count: int) -> subprocess.Popen[bytes]:

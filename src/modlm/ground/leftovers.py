@@ -37,6 +37,11 @@ def remove(path: Path) -> None:
             path.unlink()
 
 
+def _handle(path: str | Path) -> int:
+    """A handle to lock; of something else where there are no locks, since folders then cannot be opened either."""
+    return os.open(path if fcntl is not None else os.devnull, os.O_RDONLY)
+
+
 def _lock(handle: int, *, wait: bool) -> None:
     """BlockingIOError when another process has the lock and we do not wait; nothing where there are no locks."""
     if fcntl is None:
@@ -52,7 +57,7 @@ def _lock(handle: int, *, wait: bool) -> None:
 @contextlib.contextmanager
 def locked(path: str | Path, *, wait: bool = False) -> Iterator[None]:
     """A lock on what is at the path now; BlockingIOError at once when another process has it and we do not wait."""
-    handle = os.open(path, os.O_RDONLY)
+    handle = _handle(path)
     try:
         _lock(handle, wait=wait)
         yield
@@ -84,7 +89,7 @@ def _made(place: Path, *, folder: bool, mode: int) -> int:
         else:
             place.touch(mode & 0o666, exist_ok=False)
         try:
-            handle = os.open(place, os.O_RDONLY)
+            handle = _handle(place)
         except FileNotFoundError:
             continue
         _lock(handle, wait=True)
@@ -109,7 +114,7 @@ def sweep_folder(folder: Path, names: str = "*") -> None:
 
 
 def _sweep_one(left: Path, target: Path) -> None:
-    handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
+    handle = os.open(left, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if ".old-" in left.name and not target.exists():

@@ -68,7 +68,7 @@ def load(
     """The model at a path: a model folder, a run folder with `model/` in it, an ARPA file or a KenLM binary.
 
     `hf://user/name`, or `hf://user/name@revision`, is downloaded from the Hugging Face Hub, or found in its cache, and
-    every byte is compared (`model/hub.py`).
+    every byte is compared (`store/hub.py`).
 
     `verify="full"` reads every byte and compares it with the manifest. A model is mapped from its files, which takes
     milliseconds and is shared between processes; `resident=True` takes an n-gram model into memory instead and indexes
@@ -79,9 +79,9 @@ def load(
     if resident:
         return load(path, verify=verify, tokenizer=tokenizer, functions=functions).resident()
     if HUB.match(str(path)):
-        from modlm.model.hub import download
+        from modlm.store.hub import download
 
-        path, verify = download(str(path)), "full"
+        path, verify = download(str(path), kind=KIND), "full"
     model = _load(Path(path), verify, functions or {})
     if tokenizer is not None and model.vocabulary.units == "words":
         from modlm.text.tokens import with_tokenizer

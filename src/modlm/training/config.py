@@ -25,6 +25,7 @@ OPTIMISERS = ("adam", "adamw", "sgd")
 SCHEDULES = ("constant", "plateau", "cosine")
 EXTRA = ("uniform", "unknown")
 PRODUCTS = ("float32", "bfloat16")
+TRACKING = ("tensorboard", "mlflow", "wandb", "trackio")
 ORDER = 5  # of n-grams whose order nobody set
 
 
@@ -199,6 +200,8 @@ class RunConfig:
     products: str = "float32"
     """Numbers that the output layer multiplies while training. Where the processor multiplies them itself, bfloat16
     takes half the time or less; elsewhere it may take longer. Parameters and evaluations stay in float32."""
+    tracking: tuple[str, ...] = ()
+    """Where curves go besides the journal: tensorboard, mlflow, wandb, trackio."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     columns: dict[str, ColumnsConfig] = field(default_factory=dict)
     """Count blocks by name; interpolated and hybrid models without any get one for each text."""
@@ -228,6 +231,8 @@ class RunConfig:
         one_of("products", self.products, PRODUCTS)
         for name in self.extra:
             one_of("extra", name, EXTRA)
+        for name in self.tracking:
+            one_of("tracking", name, TRACKING)
         if self.folds < 2:
             raise ConfigError(f"folds must be at least 2, but is {self.folds}.")
         if self.kind == "neural" and (self.columns or "counts" in self.net.inputs):

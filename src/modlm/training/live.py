@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-from modlm.errors import require
 from modlm.ground.progress import short, watched
 from modlm.model.scored_text import perplexity_of
 from modlm.training.journal import Line
@@ -115,30 +113,3 @@ def span(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f}s"
     return f"{minutes}m" if minutes < 100 else f"{minutes // 60}h{minutes % 60:02d}m"
-
-
-def check_tensorboard() -> None:
-    """An error before any work is done if the package is missing."""
-    require("tensorboard", extra="tensorboard", purpose="Writing TensorBoard files")
-
-
-class TensorBoard:
-    """Every number of a journal line as a curve over words."""
-
-    def __init__(self, folder: Path) -> None:
-        check_tensorboard()
-        from torch.utils.tensorboard import SummaryWriter
-
-        self._writer: Any = SummaryWriter(str(folder))
-
-    def add(self, line: Line) -> None:
-        """One evaluation."""
-        for name, value in line.items():
-            if isinstance(value, float):
-                text, _, what = name.partition("_") if name.partition("_")[0] in TEXTS else ("run", "", name)
-                self._writer.add_scalar(f"{what}/{text}", value, line["words"])
-        self._writer.flush()
-
-    def close(self) -> None:
-        """Write what is left."""
-        self._writer.close()

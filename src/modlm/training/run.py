@@ -22,7 +22,6 @@ from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes, join
 from modlm.training.fitted import fit
 from modlm.training.journal import JOURNAL, TIMINGS, Journal, Line
-from modlm.training.live import TensorBoard, check_tensorboard
 from modlm.training.prepare import prepare
 from modlm.training.run_folder import (
     MODEL,
@@ -36,6 +35,7 @@ from modlm.training.run_folder import (
 )
 from modlm.training.texts import evaluation_batches
 from modlm.training.thread_choice import ThreadChoice
+from modlm.training.tracking import TRACKERS, needed
 from modlm.training.trainer import Trainer
 
 
@@ -55,12 +55,13 @@ def train(
     """
     if config.mixer != "net":
         return fit(config, Path(folder), resume=resume)
-    if tensorboard:
-        check_tensorboard()
+    names = dict.fromkeys((*config.tracking, *(["tensorboard"] if tensorboard else [])))
+    for name in names:
+        needed(name)
     processes = join(device)
     try:
         with _settled(processes.device), processes.failing_together():
-            return _train(config, Path(folder), processes, resume=resume, tensorboard=tensorboard, watch=watch)
+            return _train(config, Path(folder), processes, resume=resume, trackers=tuple(names), watch=watch)
     finally:
         processes.close()
 
@@ -71,7 +72,7 @@ def _train(
     processes: Processes,
     *,
     resume: bool,
-    tensorboard: bool,
+    trackers: tuple[str, ...],
     watch: Callable[[Line], None] | None,
 ) -> Result:
     checkpoint = shared_checkpoint(folder, processes) if resume else None
@@ -89,12 +90,12 @@ def _train(
             if checkpoint is not None:
                 check_same_texts(checkpoint.run, record, folder)
             trainer.checkpoints = CheckpointWriter(folder, record)
-            trainer.tensorboard = TensorBoard(folder / "tensorboard") if tensorboard else None
+            trainer.trackers = tuple(TRACKERS[name](folder, config) for name in trackers)
         if checkpoint is not None:
             trainer.take_up(checkpoint)
         reason = trainer.run()
-        if trainer.tensorboard is not None:
-            trainer.tensorboard.close()
+        for tracker in trainer.trackers:
+            tracker.close()
         result = _result(trainer, reason)
         if processes.leads:
             prints, blocks = texts.fingerprints(), all_blocks(config, texts.vocabulary, texts.blocks())

@@ -33,13 +33,14 @@ from modlm.training.distributed import Processes
 from modlm.training.divergence import LARGEST_NLL, diverged
 from modlm.training.evaluate import Score, evaluate
 from modlm.training.journal import JOURNAL, TIMINGS, Journal, Line
-from modlm.training.live import Live, TensorBoard
+from modlm.training.live import Live
 from modlm.training.optimiser import Optimiser
 from modlm.training.row_cache import TRAIN
 from modlm.training.run_state import Rules, RunState
 from modlm.training.signals import Interrupted, StoppedEvaluation, StopRequest, listening
 from modlm.training.texts import RunTexts, evaluation_batches, train_batches
 from modlm.training.thread_choice import ThreadChoice
+from modlm.training.tracking import Tracker, values_of
 
 
 @dataclass(slots=True)
@@ -53,7 +54,7 @@ class Trainer:
     processes: Processes
     checkpoints: CheckpointWriter | None = None
     """None in all processes but the first."""
-    tensorboard: TensorBoard | None = None
+    trackers: tuple[Tracker, ...] = ()
     watch: Callable[[Line], None] = lambda line: None
     """Told of every evaluation; what it raises ends the run."""
     threads: ThreadChoice | None = None
@@ -284,8 +285,8 @@ class Trainer:
             timing = self._timing_line(started, ended, sum(score.words for score in scores.values()))
             self.run_state.timings = Journal(self.folder / TIMINGS).add(timing)
         self._timed = (ended, self.run_state.words)
-        if self.tensorboard is not None:
-            self.tensorboard.add(line)
+        for tracker in self.trackers:
+            tracker.add(values_of(line), self.run_state.words)
         self.live.evaluated(line)
         self.watch(line)
 

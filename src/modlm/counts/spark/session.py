@@ -157,7 +157,9 @@ def _start_java(chosen: Mapping[str, str]) -> None:
     with lent_folder() as (folder, handle):
         before, tempfile.tempdir = tempfile.tempdir, str(folder)
         try:
-            gateway = launch_gateway(SparkConf().setAll(list(chosen.items())), {"pass_fds": (handle,)})
+            gateway = launch_gateway(
+                SparkConf().setAll(list(chosen.items())), {"pass_fds": (handle,)} if os.name == "posix" else {}
+            )
         finally:
             tempfile.tempdir = before
     SparkContext._ensure_initialized(gateway=gateway)

@@ -8,7 +8,6 @@ reported.
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from dataclasses import dataclass, field, replace
@@ -264,6 +263,10 @@ def scored(
 
 
 def peak_memory() -> float:
-    """The most memory that this process has had, in bytes."""
+    """The most memory that this process has had, in bytes; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return 0.0
     unit = 1 if sys.platform == "darwin" else 1024
     return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
