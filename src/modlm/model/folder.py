@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 KIND = "model"
 CARD = "card.md"
+HUB = re.compile("hf:/")
 
 
 def save(model: LanguageModel, target: str | os.PathLike[str], *, card: str = "", overwrite: bool = False) -> None:
@@ -60,6 +62,9 @@ def load(
 ) -> LanguageModel:
     """The model at a path: a model folder, a run folder with `model/` in it, an ARPA file or a KenLM binary.
 
+    `hf://user/name`, or `hf://user/name@revision`, is downloaded from the Hugging Face Hub, or found in its cache, and
+    every byte is compared (`model/hub.py`).
+
     `verify="full"` reads every byte and compares it with the manifest. A model is mapped from its files, which takes
     milliseconds and is shared between processes; `resident=True` takes an n-gram model into memory instead and indexes
     it, for programs that score a lot. An ARPA file over tokens reads text with its `tokenizer`, a tokenizer.json or a
@@ -68,6 +73,10 @@ def load(
     """
     if resident:
         return load(path, verify=verify, tokenizer=tokenizer, functions=functions).resident()
+    if HUB.match(str(path)):
+        from modlm.model.hub import download
+
+        path, verify = download(str(path)), "full"
     model = _load(Path(path), verify, functions or {})
     if tokenizer is not None and model.vocabulary.units == "words":
         from modlm.text.tokens import with_tokenizer
