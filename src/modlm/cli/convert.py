@@ -27,6 +27,10 @@ def convert(
             "folder that fits]",
         ),
     ] = None,
+    arpa_tokens: Annotated[
+        str | None,
+        option("--arpa-tokens names|nemo", "How tokens are called: as they are, or by id, as NeMo's decoders want it."),
+    ] = None,
     threads: Threads = None,
     force: Force = False,
     json: Json = False,
@@ -39,6 +43,7 @@ def convert(
     modlm convert model model.arpa.gz            model folder to ARPA
     modlm convert other.arpa model               ARPA to model folder
     modlm convert kenlm.trie model.arpa          a KenLM binary, if it is a trie: probing ones have no list of n-grams
+    modlm convert sub lm.arpa --arpa-tokens nemo model of tokens to NeMo's ARPA
     modlm convert counts all.counts.gz           counts (or a model's counts) to a count file
     modlm convert web.counts counts              count file to counts folder, to train on with modlm ngram
     """  # fmt: skip
@@ -54,11 +59,13 @@ def convert(
     wanted = to or _wanted(kind, target)
     if kind not in SOURCES.get(wanted, ()):
         raise ConfigError(_no_way(source, kind, wanted))
+    if arpa_tokens is not None and wanted != "arpa":
+        raise ConfigError(f"--arpa-tokens is for ARPA files, but {target} will be a {wanted}. Say --to arpa.")
     if wanted in ("arpa", "model"):
         read = load(source)
         model = read.as_ngram() if isinstance(read, KenlmModel) else read
     if wanted == "arpa":
-        save_arpa(model, target, overwrite=force)
+        save_arpa(model, target, overwrite=force, tokens=arpa_tokens or "names")
     elif wanted == "model":
         card = f"# Converted from {source.name}\n\n{len(model.vocabulary):,} words.\n"
         save(model, target, card=card, overwrite=force)

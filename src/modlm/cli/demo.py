@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 from modlm.cli.options import Threads, option
-from modlm.cli.printing import notes_in_summary, print_predictions, print_table, print_words
+from modlm.cli.printing import print_predictions, print_table, print_words
+from modlm.ground.progress import quietly
 
 
 def demo(
@@ -36,7 +37,7 @@ def demo(
     from modlm.experiments.demo import KINDS, SENTENCE, run_demo
     from modlm.experiments.demo_report import COLUMNS
 
-    with notes_in_summary():
+    with quietly():  # notes stand in the summary
         result = run_demo(output, say=lambda text: print(text, flush=True), overwrite=force)
     print("\nOne of each kind")
     print_table(COLUMNS, [row.cells for row in result.rows if row.label in KINDS])
