@@ -30,6 +30,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--ptb", nargs=2, type=Path, metavar=("TRAIN", "TEST"), help="default: from MODLM_DATA")
     parser.add_argument("--order", type=int, default=5, metavar="N")
     parser.add_argument("--kenlm", type=Path, metavar="FOLDER", help="the folder with build_binary and query")
+    parser.add_argument("--quick", action="store_true", help="try the script: two models")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here")
     return parser.parse_args(given)
 
@@ -88,6 +89,7 @@ def main(given: Sequence[str] | None = None) -> None:
     train, test = asked.ptb or (found["ptb.train"], found["ptb.test"])
     settings = [[] if not value else ["--prune-entropy", f"{value:g}"] for value in ENTROPY]
     settings += [["--prune", value] for value in COUNTS]
+    settings = settings[:: len(settings) - 1] if asked.quick else settings
     with tempfile.TemporaryDirectory() as name:
         models = [measured(train, test, Path(name), options, asked) for options in settings]
     command = "python benchmarks/pruning.py --ptb TRAIN TEST"

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = [
     *ROOT.glob("*.md"),
-    *(ROOT / "benchmarks").rglob("*.md"),
+    *(path for folder in ("benchmarks", "recipes", "examples") for path in (ROOT / folder).rglob("*.md")),
     *(path for path in (ROOT / "docs").rglob("*.md") if not {"_build", "reports"} & set(path.parts)),
 ]
 BLOCK = re.compile(r"^(```+).*?^\1$", re.MULTILINE | re.DOTALL)

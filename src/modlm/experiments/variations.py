@@ -51,7 +51,7 @@ def variation(text: str) -> Variation:
     for choice in choices:
         parsed(choice, kind, path=path)
     if len(set(choices)) < 2:
-        raise ConfigError(f"--vary {text} leaves no choice. Give a range or at least two values: {EXAMPLES}.")
+        raise ConfigError(f"--vary {text} leaves nothing to choose. Give a range or at least two values: {EXAMPLES}.")
     return Variation(path, choices=choices)
 
 
