@@ -1,40 +1,36 @@
 """What stands beside the words goes everywhere: memories of blocks that learn as they read, and source sentences.
 
-The blocks here are as small as they can be: the words of the text so far, and the words of a source sentence.
+The blocks are as small as they can be: the words of the text so far, and the words of a source sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from modlm.blocks import DeltaBlock, UniformBlock
-from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Memories, Reads
+from modlm.blocks.block import Beside, Block, ColumnLayout
 from modlm.blocks.log_rows import log_rows
 from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError
 from modlm.families import BODIES
 from modlm.ground.arrays import Floats, Ids
 from modlm.mixers import StaticMixer
-from modlm.mixers.mixer import Mixer, State
 from modlm.model import mixture as mixture_module
 from modlm.model.interpolation import rows_of
 from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM
 from modlm.nets.batches import Sentences
-from modlm.nets.bodies import FeedForward, Lstm
+from modlm.nets.bodies import FeedForward
 from modlm.nets.config import NetConfig
 from modlm.nets.mixer_net import MixerNet
 from modlm.nets.net_mixer import NetMixer
-from modlm.store.folder import Folder, Parts
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
 from modlm.training import rows as rows_module
@@ -43,111 +39,10 @@ from modlm.training.config import OptimiserConfig, RunConfig, ScheduleConfig
 from modlm.training.distributed import Processes
 from modlm.training.texts import RunTexts
 from modlm.training.trainer import Trainer
+from small_readers import ATTENTIVE, BySource, Copied, SoFar
 
 TEXT = ["a b a", "b b c", "", "c a b a d", "d d a"]
 SOURCES = [np.array(ids, np.uint32) for ids in ([2, 3], [4], [], [2, 2, 5], [3])]
-
-
-@dataclass(frozen=True)
-class Read:
-    """One more word; what was read before is shared."""
-
-    before: Read | None
-    word: int
-    count: int
-
-    def words(self) -> Iterator[int]:
-        at: Read | None = self
-        while at is not None:
-            yield at.word
-            at = at.before
-
-
-class SoFar(Block):
-    """The words that were read so far, and one of each."""
-
-    kind: ClassVar[str] = "so-far"
-    columns = ("so far",)
-    features = ("log read",)
-    reads = Reads(learns=True)
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
-
-    def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
-        memory = [None] * len(windows_BC) if beside.memory is None else beside.memory
-        counts = np.ones((len(windows_BC), len(self.vocabulary), 1))
-        for row, read in zip(counts, memory, strict=True):
-            for word in read.words() if read is not None else ():
-                row[word, 0] += word < len(row)
-        features = [[np.log(1 + read.count) if read is not None else 0.0] for read in memory]
-        return counts / counts.sum(axis=1, keepdims=True), np.array(features).reshape(-1, 1)
-
-    def remember(self, memory_B: Memories, words_B: Ids) -> Memories:
-        after = np.empty_like(memory_B)
-        for place, (read, word) in enumerate(zip(memory_B, words_B.tolist(), strict=True)):
-            known = word < len(self.vocabulary)
-            after[place] = Read(read, word, (read.count if read else 0) + 1) if known else read
-        return after
-
-    def parts(self) -> Parts:
-        return Parts()
-
-    @classmethod
-    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
-        return cls(vocabulary)
-
-
-class Copied(SoFar):
-    """The words of the source sentence, and one of each."""
-
-    kind: ClassVar[str] = "copied"
-    columns = ("copied",)
-    features = ("source words",)
-    reads = Reads(source=True)
-
-    def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
-        sources = beside.sources or [np.zeros(0, np.uint32)] * len(windows_BC)
-        counts = np.ones((len(windows_BC), len(self.vocabulary), 1))
-        for row, source in zip(counts, sources, strict=True):
-            np.add.at(row[:, 0], source, 1.0)
-        return counts / counts.sum(axis=1, keepdims=True), np.array([[float(len(one))] for one in sources])
-
-
-class BySource(Mixer):
-    """More weight for the first column the longer the source is, and after `a`."""
-
-    kind: ClassVar[str] = "by-source"
-    reads = Reads(words=1, source=True)
-
-    def __init__(self, columns: int) -> None:
-        self.columns = columns
-
-    def log_weights(
-        self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
-    ) -> tuple[Floats, State]:
-        lengths = [len(source) for source in beside.sources] or [0] * len(features_BF)
-        logits_BK = np.zeros((len(features_BF), self.columns))
-        logits_BK[:, 0] = np.array(lengths) + 0.5 * (contexts_BW[:, 0] == 2)
-        return logits_BK - np.log(np.exp(logits_BK).sum(axis=1, keepdims=True)), state_BS
-
-    def parts(self) -> Parts:
-        return Parts()
-
-    @classmethod
-    def from_parts(cls, stored: Folder, layout: ColumnLayout) -> Self:
-        return cls(len(layout))
-
-
-class Attentive(Lstm):
-    """An LSTM that adds how many words the source has of each remainder to its hidden vectors."""
-
-    reads_source = True
-
-    def forward(self, inputs_TBI: Any, state_SBH: Any, dropout: Any, sources: Sequence[Ids] = ()) -> Any:
-        hidden_TBH, after = super().forward(inputs_TBI, state_SBH, dropout)
-        counts = [np.bincount(source % self.units, minlength=self.units) for source in sources]
-        return hidden_TBH + torch.tensor(np.array(counts), dtype=torch.float32).reshape(-1, self.units), after
 
 
 @pytest.fixture
@@ -175,7 +70,7 @@ def mixtures(vocabulary: Vocabulary) -> dict[str, Mixture]:
         "a model with other words": Mixture(larger, {"model": ModelBlock(inner, larger)}, StaticMixer(np.ones(1))),
         "feedforward": Mixture(vocabulary, deltas, net(ColumnLayout(deltas), "feedforward")),
         "lstm": Mixture(vocabulary, deltas, net(ColumnLayout(deltas), "lstm")),
-        "attentive": Mixture(vocabulary, deltas, net(ColumnLayout(deltas), f"{__name__}:Attentive")),
+        "attentive": Mixture(vocabulary, deltas, net(ColumnLayout(deltas), ATTENTIVE)),
     }
 
 
@@ -191,7 +86,7 @@ def mixtures(vocabulary: Vocabulary) -> dict[str, Mixture]:
     ]
 )
 def mixture(request: pytest.FixtureRequest, corpus: Corpus) -> Mixture:
-    BODIES.add(f"{__name__}:Attentive", f"{__name__}:Attentive")
+    BODIES.add(ATTENTIVE, ATTENTIVE)
     return mixtures(corpus.vocabulary)[request.param]
 
 
@@ -384,13 +279,13 @@ def test_batches_bring_the_sources_of_their_sentences(corpus: Corpus) -> None:
 
 
 def test_a_net_that_reads_sources_is_trained_and_scores_as_it_was_trained(corpus: Corpus, tmp_path: Path) -> None:
-    BODIES.add(f"{__name__}:Attentive", f"{__name__}:Attentive")
+    BODIES.add(ATTENTIVE, ATTENTIVE)
     blocks = run_blocks(corpus.vocabulary)
     plain = {name: own.block for name, own in blocks.items()}
     layout = ColumnLayout(plain)
     config = RunConfig(
         kind="interpolated", text=("",), valid="", extra=(), optimiser=OptimiserConfig(learning_rate=0.05),
-        net=NetConfig(body=f"{__name__}:Attentive", hidden=6, inputs=("word", "counts")),
+        net=NetConfig(body=ATTENTIVE, hidden=6, inputs=("word", "counts")),
         schedule=ScheduleConfig(epochs=20, patience=0, batch_words=8),
     )  # fmt: skip
     made = MixerNet(
@@ -418,7 +313,7 @@ def test_a_plain_net_over_columns_that_read_sources_takes_any_batches(corpus: Co
 
 
 def test_a_body_that_reads_sources_is_not_for_documents() -> None:
-    BODIES.add(f"{__name__}:Attentive", f"{__name__}:Attentive")
-    config = NetConfig(body=f"{__name__}:Attentive", context="document", inputs=("word",))
+    BODIES.add(ATTENTIVE, ATTENTIVE)
+    config = NetConfig(body=ATTENTIVE, context="document", inputs=("word",))
     with pytest.raises(ConfigError, match="one by one"):
         MixerNet(config, vocab_size=5, features=0, dense=1, delta=True)

@@ -191,7 +191,7 @@ def test_a_word_that_no_column_can_give_is_explained(texts: Path) -> None:
 def test_a_folder_with_something_in_it_is_not_overwritten(texts: Path) -> None:
     (texts / "run").mkdir()
     (texts / "run" / "precious.txt").write_text("mine")
-    with pytest.raises(OutputError, match="--resume"):
+    with pytest.raises(OutputError, match="resume=True"):
         train(tiny_config(texts), texts / "run", device="cpu")
     assert [path.name for path in (texts / "run").iterdir()] == ["precious.txt"]
 

@@ -38,7 +38,9 @@ from modlm.cli.score import score
 from modlm.cli.serve import serve
 from modlm.cli.train import train
 from modlm.cli.tune import tune
+from modlm.cli.warm import warm
 from modlm.errors import LostProcessError
+from modlm.ground import compiling
 
 app = typer.Typer(
     name="modlm",
@@ -53,7 +55,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo, "count": count, "ngram": ngram, "train": train, "tune": tune, "eval": evaluate, "score": score,
     "filter": filter_documents, "compare": compare, "next": next_words, "generate": generate,
     "interpolate": interpolate, "convert": convert, "inspect": inspect, "rescore": rescore, "serve": serve,
-    "adapt": adapt, "reproduce": reproduce, "families": families,
+    "adapt": adapt, "reproduce": reproduce, "families": families, "warm": warm,
 }  # fmt: skip
 
 
@@ -125,6 +127,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def run(arguments: list[str], *, debug: bool = False) -> int:
     """The exit code of a command; whatever goes wrong is told on standard error."""
     begin()
+    compiling.STATE.command = next((word for word in arguments if word in COMMANDS), "")
     with _log_on_standard_error(), _termination_as_exit():
         try:
             result: Any = app(arguments, standalone_mode=False, prog_name="modlm")

@@ -47,7 +47,9 @@ def demo(
         print_predictions(predictions)
     print(f"\n{SENTENCE}\nword by word, with {result.explained.label}: the share of each column in its probability")
     print_words(result.explanation)
-    print(f"\n{output / 'report.html'}: the same with plots; {output / result.folder}: the best ({result.seconds:.0f} s)")
+    print(
+        f"\n{output / 'report.html'}: the same with plots; {output / result.folder}: the best ({result.seconds:.0f} s)"
+    )
     modlm = "modlm" if shutil.which("modlm") else sys.argv[0]
     print(f'Try: {modlm} next {output / result.folder} "{result.predictions[0][0]}"')
     print(f"Open all of them in a browser: {modlm} serve {output}")

@@ -20,6 +20,7 @@ from modlm.model.folder import load
 from modlm.model.kenlm import KenlmModel
 from modlm.model.ngram_lm import NgramLM
 from modlm.text.sources import PADDING
+from modlm.text.word_list import UNKNOWN_NAME
 
 
 class FullScoreReturn(NamedTuple):
@@ -67,8 +68,7 @@ class Config:
     """Settings of KenLM's loading, kept but without effect."""
 
     def __init__(self) -> None:
-        self.load_method = LoadMethod.POPULATE_OR_READ
-        self.show_progress = True
+        self.load_method, self.show_progress = LoadMethod.POPULATE_OR_READ, True
         self.arpa_complain = ARPALoadComplain.ALL
 
 
@@ -77,43 +77,38 @@ class Model:
 
     __slots__ = {
         "BaseScore": "BaseScore(in_state, word, out_state): log10 P(word | in_state); out_state is the state after it.",
-        "__weakref__": "",
-        "_begin": "the bytes of the state before the first word of a sentence",
-        "_full": "", "_full_scores": "", "_known": "", "_score": "",
-        "_keep": "what the compiled functions read",
+        "__weakref__": "", "_begin": "", "_full": "", "_full_scores": "", "_keep": "", "_score": "", "_vocabulary": "",
         "order": "The highest order.",
         "path": "The absolute path as bytes.",
     }  # fmt: skip
 
     def __init__(self, path: str | bytes, config: Config | None = None) -> None:
-        self.path = os.path.abspath(_as_bytes(path))  # noqa: PTH100
+        self.path = os.path.abspath(os.fsencode(path))  # noqa: PTH100
         try:
             model = load(os.fsdecode(self.path))
             if not isinstance(model, KenlmModel | NgramLM):
                 raise ConfigError("KenLM's interface is for n-gram models; use modlm.load for this one.")
         except (ModlmError, OSError) as error:
             raise OSError(f"Cannot read model '{os.fsdecode(path)}' ({error})") from error
-        self.order = int(model.order)
-        is_binary = isinstance(model, KenlmModel)
-        arrays, numbers, self._begin = _of_binary(model) if isinstance(model, KenlmModel) else _of_ngrams(model)
+        self.order, self._vocabulary = model.order, model.vocabulary
+        numbers, arrays, begin = _of_binary(model) if isinstance(model, KenlmModel) else _of_ngrams(model)
+        self._begin, handle = begin.tobytes(), np.zeros(kenlm_kernels.ROOM, np.uint64)
         places = [number for array in arrays for number in (array.ctypes.data, len(array))]
-        handle = np.zeros(kenlm_kernels.ROOM, np.uint64)
-        handle[: len(places) + len(numbers)] = [*places, *numbers]
-        self._keep = (arrays, handle)
-        calls = {
-            name: partial(function, handle.ctypes.data) for name, function in kenlm_kernels.calls(is_binary).items()
-        }
-        self.BaseScore, self._full, self._known = calls["base"], calls["full"], calls["known"]
-        self._score, self._full_scores = calls["score"], calls["full_scores"]
+        handle[: len(numbers)], handle[kenlm_kernels.SPARE :][: len(places)] = numbers, places
+        self._keep, at = (arrays, handle), handle.ctypes.data
+        base = partial(kenlm_kernels.BASE, at)
+        Model.BaseScore.__set__(self, base)  # type: ignore[attr-defined]  # a subclass may have a method of that name
+        self._full, self._score = partial(kenlm_kernels.FULL, at), partial(kenlm_kernels.SCORE, at)
+        self._full_scores = partial(kenlm_kernels.FULL_SCORES, at)
 
     def score(self, sentence: str | bytes, bos: bool = True, eos: bool = True) -> float:
         """log10 P of a sentence: after `<s>` if `bos`, with `</s>` if `eos`."""
-        found: float = self._score(sentence, bos, eos)
-        return found
+        return self._score(sentence, bos, eos)  # type: ignore[no-any-return]
 
     def perplexity(self, sentence: str | bytes) -> float:
         """Of the words of a sentence and its end."""
-        return float(10.0 ** (-self.score(sentence) / (len(_as_bytes(sentence).split()) + 1)))
+        words = sentence.encode() if isinstance(sentence, str) else sentence
+        return float(10.0 ** (-self.score(sentence) / (len(words.split()) + 1)))
 
     def full_scores(
         self, sentence: str | bytes, bos: bool = True, eos: bool = True
@@ -134,8 +129,8 @@ class Model:
         state.clear()
 
     def __contains__(self, word: str | bytes) -> bool:
-        found: bool = self._known(word)
-        return found
+        name = word if isinstance(word, str) else str(word, "utf-8", "replace")
+        return name != UNKNOWN_NAME and name in self._vocabulary
 
     def __repr__(self) -> str:
         return f"<Model from {os.path.basename(self.path)!r}>"  # noqa: PTH119
@@ -148,29 +143,29 @@ class LanguageModel(Model):
     """The older name of `Model`."""
 
 
-def _as_bytes(text: Any) -> bytes:
-    if isinstance(text, bytes):
-        return text
-    if isinstance(text, str | os.PathLike):
-        return os.fspath(text).encode() if isinstance(text, str) else os.fsencode(text)
-    raise TypeError(f"Cannot convert {type(text)} to string")
+Handle = tuple[list[int], list[np.ndarray], np.ndarray]
+"""The first numbers of a handle, its arrays, and the state at the begin of a sentence."""
 
 
-def _of_binary(model: KenlmModel) -> tuple[list[np.ndarray], list[int], bytes]:
-    """The arrays of a handle, its further numbers, and the state at the begin of a sentence."""
+def _of_binary(model: KenlmModel) -> Handle:
     binary, begin = model.binary, np.zeros(2, np.uint32)
     query_kernels.begin_state(binary.data, binary.plan, begin)
-    return [binary.data, binary.plan, np.zeros(2 * model.order + 2, np.uint32)], [], begin.tobytes()
+    return [1, 0, 0], [np.zeros(2 * model.order + 2, np.uint32), binary.data, binary.plan], begin
 
 
-def _of_ngrams(model: NgramLM) -> tuple[list[np.ndarray], list[int], bytes]:
-    compiled = model.compiled
+def _of_ngrams(model: NgramLM) -> Handle:
+    compiled, tables = model.compiled, model.vocabulary.kernel_tables()
     words, nodes, leaves = compiled.arrays
-    blob, offsets, table = model.vocabulary.kernel_tables()
-    copy = np.zeros(int(np.diff(offsets).max()) + PADDING + 8, np.uint8)  # a longer word is unknown, however it ends
-    arrays = [blob, offsets, table, words, compiled.start_nodes, nodes, leaves, np.array(compiled.levels), copy]
-    numbers = [int(compiled.dtype == np.float64), compiled.start]
-    spare = np.zeros(2, np.uint32)
-    arrays = [np.ascontiguousarray(array) for array in arrays]
-    begin = np.array([compiled.start] if compiled.start else [], np.uint32).tobytes()
-    return [*arrays, spare], numbers, begin
+    copy = np.zeros(int(np.diff(tables[1]).max()) + PADDING + 8, np.uint8)  # a longer word is unknown, however it ends
+    arrays = [
+        np.zeros(2, np.uint32),
+        *tables,
+        words,
+        compiled.start_nodes,
+        nodes,
+        leaves,
+        np.array(compiled.levels),
+        copy,
+    ]
+    begin = np.array([compiled.start] if compiled.start else [], np.uint32)
+    return [0, int(compiled.dtype == np.float64), compiled.start], [np.ascontiguousarray(one) for one in arrays], begin

@@ -72,6 +72,9 @@ def _compiled(function: F, **options: bool) -> F:
     """Cached beside the module, or in the user's cache; where neither can be written to, compiled in every process."""
     import numba
 
+    from modlm.ground.compiling import watch
+
+    watch()
     compile_with = functools.partial(numba.njit, **({"nogil": True, "error_model": "numpy"} | options))
     try:
         dispatcher = compile_with(cache=True)(function)

@@ -7,16 +7,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modlm.blocks.block import UNLIMITED
+from modlm.blocks.block import DELTA, UNLIMITED
 from modlm.errors import ModelFolderError
 from modlm.families import MODELS, READERS
 from modlm.formats.kinds import kind_of
-from modlm.store.folder import open_folder, write_folder
+from modlm.store.folder import Folder, open_folder, write_folder
 from modlm.store.manifest import Verify, is_folder
 from modlm.text.sources import MODEL_FIRST
 from modlm.text.vocabulary_files import vocabulary_in
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 KIND = "model"
 CARD = "card.md"
+NEURAL = "neural-mixture"  # what earlier versions called a mixture whose mixer is a net
+HUB = re.compile("hf:/")
 
 
 def save(model: LanguageModel, target: str | os.PathLike[str], *, card: str = "", overwrite: bool = False) -> None:
@@ -64,6 +67,9 @@ def load(
 ) -> LanguageModel:
     """The model at a path: a model folder, a run folder with `model/` in it, an ARPA file or a KenLM binary.
 
+    `hf://user/name`, or `hf://user/name@revision`, is downloaded from the Hugging Face Hub, or found in its cache, and
+    every byte is compared (`model/hub.py`).
+
     `verify="full"` reads every byte and compares it with the manifest. A model is mapped from its files, which takes
     milliseconds and is shared between processes; `resident=True` takes an n-gram model into memory instead and indexes
     it, for programs that score a lot. An ARPA file over tokens reads text with its `tokenizer`, a tokenizer.json or a
@@ -72,6 +78,10 @@ def load(
     """
     if resident:
         return load(path, verify=verify, tokenizer=tokenizer, functions=functions).resident()
+    if HUB.match(str(path)):
+        from modlm.model.hub import download
+
+        path, verify = download(str(path)), "full"
     model = _load(Path(path), verify, functions or {})
     if tokenizer is not None and model.vocabulary.units == "words":
         from modlm.text.tokens import with_tokenizer
@@ -107,3 +117,13 @@ def _load(place: Path, verify: Verify, functions: Mapping[str, Callable[..., Any
         raise ModelFolderError(f"{place} is a {kind}, not a model. {MODEL_FIRST}")
     read: LanguageModel = READERS["kenlm" if kind == "kenlm" else "arpa"](place)
     return read
+
+
+def mixture_of_today(stored: Folder) -> dict[str, Any]:
+    """What an earlier version said of a mixture whose mixer is a net, as this one says it."""
+    delta = stored.about.get("delta")
+    if not isinstance(delta, bool):
+        raise stored.damaged("delta must be true or false")
+    blocks = {**stored.part("blocks").about, **({DELTA: {"kind": DELTA}} if delta else {})}
+    mixer = {"kind": "net", "net": stored.about.get("net"), "trained_on": stored.about.get("trained_on", "")}
+    return {**stored.about, "blocks": blocks, "mixer": mixer}

@@ -94,14 +94,9 @@ class KenlmModel(LanguageModel):
 
     def distributions(self, states: Ids) -> Floats:
         """P of every word after each state."""
-        out_BJ = np.empty((len(states), len(self.vocabulary)))
-
-        def work(row: int) -> None:
-            rows = slice(row, row + 1)
-            query_kernels.distributions(self.binary.data, self.binary.plan, states[rows], self._theirs, out_BJ[rows])
-
-        in_parallel([partial(work, row) for row in range(len(states))])
-        return np.exp(out_BJ * LN10)
+        words_J = np.arange(len(self.vocabulary), dtype=np.uint32)
+        rows = in_parallel([partial(self._advance, np.repeat(row[None], len(words_J), 0), words_J) for row in states])
+        return np.exp(np.stack([log10_probs for _, _, log10_probs in rows]) * LN10)
 
     def state_after(self, windows_BC: Ids) -> Ids:
         """The states that windows of words lead to."""

@@ -245,6 +245,17 @@ class LanguageModel(abc.ABC):
         """Write a model folder, which `modlm.load` opens; `card` says in Markdown what the model is."""
         save(self, target, card=card, overwrite=overwrite)
 
+    def push_to_hub(self, name: str, **about: Any) -> str:
+        """Put the model into the repository `user/name` of the Hugging Face Hub; what was written there.
+
+        Its card gets a header with `licence`, `language`, `datasets` and `perplexities` (of texts by name), as far as
+        they are given; perplexities that the model's card names are in it anyway. `card`, `private`, `revision` (a
+        branch) and `message` are the Hub's.
+        """
+        from modlm.model.hub import push
+
+        return push(self, name, **about)
+
     # ---- next words ----------------------------------------------------------------------------------------------
 
     def window(self, context: str | Sequence[str], *, start: bool = True) -> Ids:

@@ -9,7 +9,7 @@ state refers to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
@@ -23,6 +23,7 @@ from modlm.blocks.block import (
     UNLIMITED,
     Beside,
     Block,
+    Blocks,
     ColumnLayout,
     Memories,
     Reads,
@@ -37,21 +38,22 @@ from modlm.errors import ConfigError
 from modlm.families import BLOCKS, MIXERS
 from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints
 from modlm.mixers.mixer import Mixer, State
+from modlm.model.folder import NEURAL, mixture_of_today
 from modlm.model.language_model import LONGEST, LanguageModel, States
 from modlm.store.folder import COLUMNS, Folder, Parts
 from modlm.store.manifest import FILE_NAME
+from modlm.text.folds import stretches
 from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 16  # positions whose rows are in memory at a time
 WINDOWS = 64  # contexts whose J by K columns are in memory at a time
 NO_SOURCE: Ids = np.zeros(0, np.uint32)
-NEURAL = "neural-mixture"  # what earlier versions called a mixture whose mixer is a net
 
 
 class Mixture(LanguageModel):
     """Any columns, any weights."""
 
-    def __init__(self, vocabulary: Vocabulary, blocks: Mapping[str, Block], mixer: Mixer) -> None:
+    def __init__(self, vocabulary: Vocabulary, blocks: Blocks, mixer: Mixer) -> None:
         if not blocks:
             raise ConfigError("A mixture needs at least one block of columns.")
         for name, block in blocks.items():
@@ -60,8 +62,7 @@ class Mixture(LanguageModel):
                     f"The block {name!r} was made for {len(block.vocabulary):,} words, but the mixture has "
                     f"{len(vocabulary):,}. Give all blocks the vocabulary of the mixture."
                 )
-        self.vocabulary, self.mixer = vocabulary, mixer
-        self.blocks = dict(blocks)
+        self.vocabulary, self.blocks, self.mixer = vocabulary, dict(blocks), mixer
         self.layout = ColumnLayout(self.blocks)
         mixer.check(self.layout)
         self.dense = {name: block for name, block in self.blocks.items() if block.kind != DELTA}
@@ -69,11 +70,10 @@ class Mixture(LanguageModel):
         columns = Reads.joined(block.reads for block in self.dense.values())
         self.reads = Reads.joined((mixer.reads, columns))
         self._keeps_lines = columns.document
-        looked_at = self.reads.words
         self.learners = {name: block for name, block in self.dense.items() if block.reads.learns}
         self._reads_on = mixer.state_size > 0 or self.reads.learns
-        self.context_length = UNLIMITED if self._reads_on else looked_at
-        fields: list[Any] = [("words", np.uint32, (min(max(1, looked_at), LONGEST),))]
+        self.context_length = UNLIMITED if self._reads_on else self.reads.words
+        fields: list[Any] = [("words", np.uint32, (min(max(1, self.reads.words), LONGEST),))]
         fields += [("state", np.float32, (mixer.state_size,))] if mixer.state_size else []
         fields += [("memory", object)] if self.learners else []
         fields += [("source", object)] if self.reads.source else []
@@ -92,16 +92,17 @@ class Mixture(LanguageModel):
             kinds = {(True, True): "hybrid", (True, False): "neural", (False, True): "interpolated"}
             deltas = self.layout.deltas > 0
             about = {"model": kinds[deltas, counted or not deltas], **about}
-        columns = {name: len(block.columns) for name, block in self.dense.items()}
-        blocks = [
-            {"name": name, "kind": block.kind, "columns": columns.get(name, self.layout.deltas)}
-            for name, block in self.blocks.items()
-        ]
-        return about | {"blocks": blocks}
+        widths, blocks = self._widths, self.blocks.items()
+        return about | {"blocks": [{"name": name, "kind": own.kind, "columns": widths[name]} for name, own in blocks]}
+
+    @property
+    def _widths(self) -> dict[str, int]:
+        """How many columns each block has."""
+        dense = {name: len(block.columns) for name, block in self.dense.items()}
+        return dict.fromkeys(self.blocks, self.layout.deltas) | dense
 
     def __repr__(self) -> str:
-        widths = {name: len(block.columns) for name, block in self.dense.items()}
-        columns = ", ".join(f"{name} ({widths.get(name, self.layout.deltas):,})" for name in self.blocks)
+        columns = ", ".join(f"{name} ({width:,})" for name, width in self._widths.items())
         return f"Mixture(columns: {columns}; words: {len(self.vocabulary):,}; weights: {self.mixer})"
 
     @property
@@ -168,15 +169,13 @@ class Mixture(LanguageModel):
 
     def _stretches(self, ids: Ids, sources: Sequence[Ids]) -> Iterator[tuple[slice, Sequence[Ids]]]:
         """Neighbouring stretches of whole sentences with their sources."""
-        begins, at = np.flatnonzero(ids == self.vocabulary.start) if sources else np.zeros(0), 0
-        if len(sources) != len(begins):
+        starts = np.concatenate(([0], np.flatnonzero(ids[1:] == self.vocabulary.start) + 1, [len(ids)]))
+        if sources and len(sources) != len(starts) - 1:
             raise ConfigError(
-                f"There are {len(sources):,} source sentences for {len(begins):,} sentences. Give one for each."
+                f"There are {len(sources):,} source sentences for {len(starts) - 1:,} sentences. Give one for each."
             )
-        for place in stretches(ids, self.vocabulary.start, CHUNK):
-            after = int(np.searchsorted(begins, place.stop))
-            yield place, sources[at:after]
-            at = after
+        for first, end in stretches(starts, CHUNK) if len(ids) else ():
+            yield slice(int(starts[first]), int(starts[end])), sources[first:end]
 
     def shares_along(self, ids: Ids, beside: Beside = ALONE) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights of every word of a sentence and its end, in one pass of each block over it."""
@@ -269,7 +268,7 @@ class Mixture(LanguageModel):
         for begin in range(0, len(states), WINDOWS):
             some, some_BJ = states[begin : begin + WINDOWS], out_BJ[begin : begin + WINDOWS]
             windows_BC, own = trimmed(some["words"]), self._beside(some)
-            found = [block.to_add(windows_BC, own.of(name)) for name, block in self.dense.items()]
+            found = [block.to_mix(windows_BC, own.of(name)) for name, block in self.dense.items()]
             weights_BK = self._weights(some, [features_BF for features_BF, _ in found])
             if self.layout.deltas:
                 some_BJ += weights_BK[:, self.layout.dense :]
@@ -278,15 +277,10 @@ class Mixture(LanguageModel):
         return out_BJ
 
     def mixed(self, windows_BC: Ids, given: str, probs_BJ: AnyFloats, features_BF: Floats) -> AnyFloats:
-        """D times lambda after windows, where the block `given` has one column, these distributions, and these features.
-
-        In the precision of what is given; for mixers that look at features alone.
-        """
-        if self.mixer.state_size or self.mixer.reads.words or self.layout.deltas:
-            raise ConfigError("A mixture with a given column needs a mixer that reads features alone, and no deltas.")
-        found = {name: block.to_add(windows_BC) for name, block in self.dense.items() if name != given}
-        features = [features_BF if name == given else found[name][0] for name in self.dense]
-        weights_BK = self.mixer.weights(np.concatenate(features, axis=1))
+        """D times lambda by features alone, after windows, where one block's column and features are given."""
+        found = {name: block.to_mix(windows_BC) for name, block in self.dense.items() if name != given}
+        every = [features_BF if name == given else found[name][0] for name in self.dense]
+        weights_BK = self.mixer.weights(np.concatenate(every, axis=1))
         out_BJ: AnyFloats = weights_BK[:, self.layout.spans[given].columns].astype(probs_BJ.dtype) * probs_BJ
         for name, (_, add) in found.items():
             add(weights_BK[:, self.layout.spans[name].columns], out_BJ)
@@ -389,7 +383,7 @@ class Mixture(LanguageModel):
     def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
         """The mixture that a folder keeps; blocks and mixer of kinds that are not installed are named."""
         if stored.about.get("kind") == NEURAL:
-            stored = replace(stored, about=_of_this_version(stored))
+            stored = replace(stored, about=mixture_of_today(stored))
         named = stored.part("blocks")
         blocks: dict[str, Block] = {}
         for name in named.about:
@@ -398,24 +392,3 @@ class Mixture(LanguageModel):
         mixer = stored.part("mixer")
         made: Mixer = mixer.member(MIXERS).from_parts(mixer, ColumnLayout(blocks))
         return stored.checked(lambda: cls(vocabulary, blocks, made))
-
-
-def _of_this_version(stored: Folder) -> dict[str, Any]:
-    """What an earlier version said of a mixture whose mixer is a net, as this one says it."""
-    delta = stored.about.get("delta")
-    if not isinstance(delta, bool):
-        raise stored.damaged("delta must be true or false")
-    blocks = {**stored.part("blocks").about, **({DELTA: {"kind": DELTA}} if delta else {})}
-    mixer = {"kind": "net", "net": stored.about.get("net"), "trained_on": stored.about.get("trained_on", "")}
-    return {**stored.about, "blocks": blocks, "mixer": mixer}
-
-
-def stretches(ids: Ids, start: int, length: int) -> Iterator[slice]:
-    """Neighbouring stretches of whole sentences, of at most so many positions where a sentence is not longer."""
-    starts = np.append(np.flatnonzero(ids == start), len(ids))
-    begin = 0
-    while begin < len(ids):
-        near, far = np.searchsorted(starts, (begin, begin + length), side="right")
-        end = int(starts[max(near, far - 1)])
-        yield slice(begin, end)
-        begin = end

@@ -175,6 +175,7 @@ class Streams(BatchSource):
         self.steps = steps
         self.begins = self.starts - np.arange(len(self.starts))  # where sentences begin when only predictions count
         self.words = int(self.begins[-1])
+        self._sentence_P = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.begins))
         wanted = self.words * np.arange(1, streams) // streams
         cuts = np.unique(np.concatenate(([0], self.begins[np.searchsorted(self.begins, wanted)], [self.words])))
         self.first_B, self.end_B = cuts[:-1], cuts[1:]
@@ -188,13 +189,10 @@ class Streams(BatchSource):
         begin = number * self.steps
         return self.first_B + np.arange(begin, min(self.longest, begin + self.steps))[:, None]
 
-    def _sentences(self, predictions: Ints) -> Ints:
-        return np.searchsorted(self.begins, predictions, side="right") - 1
-
     def sentences_of(self, number: int) -> Ints:
         """The sentences that the batch touches."""
         predictions_TB = self._predictions(number)
-        return np.unique(self._sentences(predictions_TB[predictions_TB < self.end_B]))
+        return np.unique(self._sentence_P[predictions_TB[predictions_TB < self.end_B]])
 
     def owners(self, world: int) -> Ints:
         """Shards take streams in turns."""
@@ -206,9 +204,11 @@ class Streams(BatchSource):
         mine_TB, end_B = every_TB[:, shard], self.end_B[shard]
         real_TB = mine_TB < end_B
         mine_TB = np.minimum(mine_TB, end_B - 1)
-        sentences_TB = self._sentences(mine_TB)
-        first_TB = self.firsts[sentences_TB]
-        at_TB = first_TB + (mine_TB - self.begins[sentences_TB]) + 1
+        sentences_TB = self._sentence_P[mine_TB]
+        at_TB = mine_TB + sentences_TB + 1
+        if self.rows.kept is not None:
+            at_TB += (self.firsts - self.starts[:-1])[sentences_TB]
+        first_TB = self.firsts[sentences_TB] if self.context_words else at_TB
         words = int(np.count_nonzero(every_TB < self.end_B))
         return self._gathered(at_TB, first_TB, real_TB, whole=every_TB.shape, words=words)
 

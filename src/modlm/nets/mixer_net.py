@@ -47,7 +47,8 @@ class MixerNet(nn.Module):
         self.config, self.vocab_size, self.dense, self.delta = config, vocab_size, dense, delta
         self.inputs = Inputs(config, vocab_size=vocab_size, features=features, scaling=scaling, generator=generator)
         self.body = BODIES[config.body](self.inputs.size, config.hidden, config.layers, generator)
-        if self.body.reads_source and config.context == "document":
+        self.reads_source = bool(getattr(self.body, "reads_source", False))  # any module may be a body
+        if self.reads_source and config.context == "document":
             raise ConfigError("A body that reads sources takes sentences one by one. Set net.context = sentence.")
         deltas = vocab_size if delta else 0
         self.output = Output(
@@ -74,7 +75,7 @@ class MixerNet(nn.Module):
         among the net's inputs is not looked at. No state: zeros. `sources` are the source sentences of the B sentences,
         for a body that reads them.
         """
-        given = {"sources": sources} if self.body.reads_source else {}
+        given = {"sources": sources} if self.reads_source else {}
         hidden_TBH, state_SBH = self.body(self.inputs(contexts_TBW, features_TBF, dropout), state_SBH, dropout, **given)
         return hidden_TBH, state_SBH
 

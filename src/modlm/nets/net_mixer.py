@@ -6,7 +6,6 @@ is made where a word has to be scored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -14,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Reads
+from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Reads
 from modlm.blocks.log_rows import LogRows, log_rows
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Floats, Ids
@@ -51,9 +50,7 @@ class NetMixer(Mixer):
     def __init__(self, net: MixerNet, *, trained_on: str = "") -> None:
         """`trained_on` is the fingerprint of the text that it was trained on, if that is known."""
         self.net, self.trained_on = net.eval(), trained_on
-        self.reads = Reads(
-            net.config.context_words, document=net.config.context == "document", source=net.body.reads_source
-        )
+        self.reads = Reads(net.config.context_words, document=net.config.context == "document", source=net.reads_source)
         self.state_size = int(np.prod(net.state_shape))
         self.deltas = net.vocab_size if net.delta else 0
         self.columns = net.dense + self.deltas
@@ -142,14 +139,7 @@ class NetMixer(Mixer):
     # ---- along texts ---------------------------------------------------------------------------------------------
 
     def log_probs(
-        self,
-        ids: Ids,
-        blocks: Mapping[str, Block],
-        out: Floats,
-        state: Any = None,
-        *,
-        carried: bool = False,
-        beside: Beside = ALONE,
+        self, ids: Ids, blocks: Blocks, out: Floats, state: Any = None, *, carried: bool = False, beside: Beside = ALONE
     ) -> tuple[Any, Any]:
         """Sentences of like length side by side; carried, one behind the other."""
         rows = log_rows(blocks, ids, self.net.vocab_size, beside)

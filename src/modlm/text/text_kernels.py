@@ -233,7 +233,8 @@ def collect_lines(
                     state[WANTED] = after + PADDING
                     status = FULL
                     break
-                blob[filled : after - 1] = data[position:end]
+                for i in range(position, end):  # a slice would cost 3 seconds of compiling numba's messages
+                    blob[filled + i - position] = data[i]
                 blob[after - 1] = LINE_END
                 offsets[types + 1] = after
                 entry = (hashed & TAG) | np.uint64(types + 1)
@@ -275,7 +276,8 @@ def intern_word(
     if 2 * (types + 1) > len(table) or types + 1 >= len(offsets) or after + PADDING > len(blob):
         state[WANTED] = after + PADDING
         return -FULL
-    blob[filled : after - 1] = data[start:end]
+    for i in range(start, end):
+        blob[filled + i - start] = data[i]
     blob[after - 1] = LINE_END
     offsets[types + 1] = after
     table[slot] = (hashed & TAG) | np.uint64(types + 1)
@@ -314,7 +316,8 @@ def gather_words(blob: Bytes, offsets: Ints, order: Ints, out: Bytes) -> None:
     at = 0
     for word in order:
         start, end = offsets[word], offsets[word + 1]
-        out[at : at + end - start] = blob[start:end]
+        for i in range(start, end):
+            out[at + i - start] = blob[i]
         at += end - start
 
 

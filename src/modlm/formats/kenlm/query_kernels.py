@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from modlm.formats.kenlm import columns as c
 from modlm.formats.kenlm.binary_kernels import aim, bits, extends, followers, look, numbers, unigram
-from modlm.formats.kenlm.plan import BASE, BEGIN, ORDER, STRIDE, WORD_BITS, WORDS, Plan
 from modlm.ground.arrays import Bytes, Floats, Ids, Ints, Singles, kernel
 from modlm.ground.memory_kernels import prefetch
 from modlm.text.text_kernels import U1
@@ -23,9 +23,9 @@ Numbers = NDArray[np.uint64]
 
 
 @kernel
-def step(data: Bytes, plan: Plan, state: Ids, length: int, word: np.uint64, out: Ids) -> tuple[np.float32, int, int]:
+def step(data: Bytes, plan: c.Plan, state: Ids, length: int, word: np.uint64, out: Ids) -> tuple[np.float32, int, int]:
     """log10 P of a word after a state of some length; the n-gram's length, and that of the state written to `out`."""
-    top, most = int(plan[0, ORDER]), plan[0, WORDS] - U1
+    top, most = int(plan[0, c.ORDER]), plan[0, c.WORDS] - U1
     backoffs, out_backoffs = state.view(np.float32), out.view(np.float32)
     word = min(word, most)
     total, backoff, left, first, last = unigram(data, plan, word)
@@ -48,7 +48,7 @@ def step(data: Bytes, plan: Plan, state: Ids, length: int, word: np.uint64, out:
 
 
 @kernel
-def advance(data: Bytes, plan: Plan, states_BS: Ids, words: Ints, new_BS: Ids, orders: Ints, out: Floats) -> None:
+def advance(data: Bytes, plan: c.Plan, states_BS: Ids, words: Ints, new_BS: Ids, orders: Ints, out: Floats) -> None:
     """log10 P of a word after each state, the lengths of the n-grams found, and the states after them.
 
     START and NOTHING in place of a word begin anew. What a state does not use is all ones.
@@ -68,22 +68,10 @@ def advance(data: Bytes, plan: Plan, states_BS: Ids, words: Ints, new_BS: Ids, o
 
 
 @kernel
-def begin_state(data: Bytes, plan: Plan, out: Ids) -> None:
+def begin_state(data: Bytes, plan: c.Plan, out: Ids) -> None:
     """The state before the first word of a sentence, whose length is always 1."""
-    out[0] = plan[0, BEGIN]
-    out.view(np.float32)[1] = unigram(data, plan, plan[0, BEGIN])[1]
-
-
-@kernel
-def distributions(data: Bytes, plan: Plan, states_BS: Ids, theirs: Ids, out_BJ: Floats) -> None:
-    """log10 P of every word after each state, one by one."""
-    spare = np.empty(states_BS.shape[1] + 2, np.uint32)
-    for i in range(len(states_BS)):
-        length = 0
-        while 2 * length < states_BS.shape[1] and states_BS[i, 2 * length] != 0xFFFFFFFF:
-            length += 1
-        for word in range(out_BJ.shape[1]):
-            out_BJ[i, word] = step(data, plan, states_BS[i], length, np.uint64(theirs[word]), spare)[0]
+    out[0] = plan[0, c.BEGIN]
+    out.view(np.float32)[1] = unigram(data, plan, plan[0, c.BEGIN])[1]
 
 
 # ---- texts -----------------------------------------------------------------------------------------------------------
@@ -91,7 +79,14 @@ def distributions(data: Bytes, plan: Plan, states_BS: Ids, theirs: Ids, out_BJ: 
 
 @kernel
 def score_words(
-    data: Bytes, plan: Plan, begin: int, end: int, words: Ints, work: Numbers, numbers_NT: Singles, lengths: np.ndarray
+    data: Bytes,
+    plan: c.Plan,
+    begin: int,
+    end: int,
+    words: Ints,
+    work: Numbers,
+    numbers_NT: Singles,
+    lengths: np.ndarray,
 ) -> None:
     """log10 P of words[begin:end] and the lengths of their n-grams, into numbers_NT[0] and lengths[0].
 
@@ -99,12 +94,12 @@ def score_words(
     lengths[1] are what is known of the contexts that end at each position: backoffs, and the length of the longest.
     Goes order by order over all positions, so that no search waits for another, and asks for memory ahead.
     """
-    top, most = int(plan[0, ORDER]), plan[0, WORDS] - U1
+    top, most = int(plan[0, c.ORDER]), plan[0, c.WORDS] - U1
     first, last, lanes, ids = work
     probs, longest, reach = numbers_NT[0], lengths[0], lengths[1]
     active = 0
     for t in range(begin, end):
-        ids[t] = min(np.uint64(words[t]), most) if words[t] >= 0 else plan[0, BEGIN]
+        ids[t] = min(np.uint64(words[t]), most) if words[t] >= 0 else plan[0, c.BEGIN]
         probs[t], backoff, left, first[t], last[t] = unigram(data, plan, ids[t])
         numbers_NT[1, t] = backoff
         longest[t], reach[t] = 1, 1 if extends(backoff) else 0
@@ -142,9 +137,9 @@ def score_words(
 
 
 @kernel
-def score_text(data: Bytes, plan: Plan, theirs: Ids, ids: Ids, low: int, high: int, out: Floats) -> None:
+def score_text(data: Bytes, plan: c.Plan, theirs: Ids, ids: Ids, low: int, high: int, out: Floats) -> None:
     """log10 P of ids[low:high], which begin a sentence, 0 at each `<s>`; `theirs` are KenLM's numbers of our words."""
-    top = int(plan[0, ORDER])
+    top = int(plan[0, c.ORDER])
     room = top + CHUNK
     words, work = np.full(room, NOTHING, np.int64), np.zeros((4, room), np.uint64)
     numbers_NT, lengths = np.zeros((top + 1, room), np.float32), np.zeros((2, room), np.uint8)
@@ -167,18 +162,9 @@ def score_text(data: Bytes, plan: Plan, theirs: Ids, ids: Ids, low: int, high: i
 
 
 @kernel
-def list_unigrams(data: Bytes, plan: Plan, next_T2: Numbers, probs: Singles, backoffs: Singles) -> None:
-    """Numbers of every word, and the bigrams that end in it."""
-    for word in range(len(probs)):
-        prob, backoff, _, first, last = unigram(data, plan, np.uint64(word))
-        probs[word], backoffs[word] = prob, backoff
-        next_T2[word, 0], next_T2[word, 1] = first, last
-
-
-@kernel
 def list_order(
-    data: Bytes, plan: Plan, order: int, shorter: Ids, ranges_T2: Numbers,
-    ngrams: Ids, next_T2: Numbers, probs: Singles, backoffs: Singles,
+    data: Bytes, plan: c.Plan, order: int, shorter: Ids, ranges_T2: Numbers,
+    ngrams: Ids, next_T2: Numbers, probs: Floats, backoffs: Floats,
 ) -> int:  # fmt: skip
     """The n-grams of an order, oldest word first, from those one word shorter; how many entries were reached."""
     row, reached = np.uint64(order), 0
@@ -188,11 +174,10 @@ def list_order(
             if at >= np.uint64(len(probs)):
                 break
             reached += 1
-            ngrams[at, 0] = min(
-                bits(data, plan[row, BASE], at * plan[row, STRIDE], plan[row, WORD_BITS]), plan[0, WORDS] - U1
-            )
-            ngrams[at, 1:] = shorter[i]
-            probs[at], backoffs[at] = numbers(data, plan, row, at)
-            if row < plan[0, ORDER]:
+            word = bits(data, plan[row, c.BASE], at * plan[row, c.STRIDE], plan[row, c.WORD_BITS])
+            ngrams[at, 0], ngrams[at, 1:] = min(word, plan[0, c.WORDS] - U1), shorter[i]
+            probs[at], backoff = numbers(data, plan, row, at)
+            if row < plan[0, c.ORDER]:
+                backoffs[at] = backoff
                 next_T2[at, 0], next_T2[at, 1] = followers(data, plan, row, at)
     return reached
