@@ -137,8 +137,8 @@ def test_generate_at_temperature_zero_takes_the_most_probable_word(ok: Modlm, fi
 
 
 def test_bytes_that_are_not_utf8_can_be_replaced(ok: Modlm, modlm: Modlm, files: Files, tmp_path: Path) -> None:
-    (tmp_path / "bad").write_bytes(b"nila \xff dafe\n")
-    (tmp_path / "good").write_text("nila \ufffd dafe\n", encoding="utf-8")
+    (tmp_path / "bad").write_bytes(b"nila \xff dafe nila dafe nila\n")
+    (tmp_path / "good").write_text("nila \ufffd dafe nila dafe nila\n", encoding="utf-8")
     for command in ("eval", "score"):
         assert "--encoding-errors" in ok(command, "--help").out
         failed = modlm(command, files.model, tmp_path / "bad")

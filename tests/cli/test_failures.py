@@ -78,7 +78,7 @@ def test_missing_files_and_folders_in_their_place(modlm: Modlm, files: Files, tm
     refused(modlm("eval", tmp_path / "none", files.test), "no model")
     refused(modlm("eval", tmp_path, files.test))
     refused(modlm("eval", files.model, tmp_path), "folder")
-    refused(modlm("eval", files.train, files.test), "no ARPA file")
+    refused(modlm("eval", files.train, files.test), "a text, not a model")
     refused(modlm("inspect", tmp_path / "none"), "no such file")
     refused(modlm("interpolate", files.model, "--tune", tmp_path / "none", "-o", tmp_path / "m"), "no such file")
     assert list(tmp_path.iterdir()) == []

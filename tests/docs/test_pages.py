@@ -14,7 +14,7 @@ from modlm.experiments import demo_text
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if blocks_of(path))
-MUST_RUN = "counts-without-text domain export python rescore serve".split()
+MUST_RUN = "counts-without-text domain export filter python rescore serve".split()
 
 
 @pytest.fixture(scope="session", autouse=True)

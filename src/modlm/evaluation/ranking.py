@@ -15,7 +15,7 @@ import numpy as np
 from modlm.errors import require
 from modlm.ground.arrays import Bools, Floats, Ints
 
-LOW, STEP, BINS = -16.0, 1 / 4096, 1 << 18  # so perplexities are told apart to a fortieth of a percent
+LOW, STEP, BINS = -16.0, 1 / 2048, 1 << 18  # so perplexities are told apart to a twentieth of a percent
 SHOWN = 10  # examples of each kind
 SAMPLE = 1000  # documents among which those in the middle are looked for
 SNIPPET = 160  # letters of an example
