@@ -5,12 +5,12 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long faults check format docs licences audit wheel-check bench bench-neural clean
+.PHONY: help demo test test-long faults check format docs figures notebooks licences audit wheel-check bench bench-neural clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.package  ## n-gram, neural, interpolated and hybrid models on text that Python carries; table, HTML report
+demo: $(VENV)/.package  ## n-gram, neural, interpolated and hybrid models on text that ships with Python; table, report, explorer
 	$(BIN)/modlm demo
 
 test: $(VENV)/.dev  ## all tests but the long ones
@@ -22,9 +22,10 @@ test-long: $(VENV)/.dev  ## the long tests; those that need data read it from th
 faults: $(VENV)/.dev  ## kills, full disks, damage, hostile files and clients: the table of docs/reliability.md; ARGS="--full --record"
 	PYTHONPATH=src:.:tests $(BIN)/python -m tests.faults $(ARGS)
 
-check: $(VENV)/.dev  ## formatting, lint, strict types and all tests but the long ones, as in CI
+check: $(VENV)/.dev  ## formatting, lint, spelling, strict types and all tests but the long ones, as in CI
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	$(MAKE) test
 
@@ -34,6 +35,13 @@ format: $(VENV)/.dev  ## format the code and fix what lint can fix
 
 docs: $(VENV)/.dev  ## the site, in docs/_build/html; a warning is an error
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build/html
+
+figures: $(VENV)/.dev  ## draw every figure of README and docs from the committed numbers; trains nothing
+	$(BIN)/python tools/figures.py
+	$(BIN)/modlm reproduce all --redraw
+
+notebooks: $(VENV)/.dev  ## run the notebooks of examples/ and keep their outputs
+	$(BIN)/python tools/notebooks.py
 
 licences: $(VENV)/.dev  ## write docs/dependencies.md anew: every pinned package with its licence
 	$(BIN)/python tools/dependencies.py
@@ -64,9 +72,9 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.package: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[neural]'
+	$(INSTALL) --editable '.[neural,serve]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[dev,release,scale,neural,figures,tune,serve,browser,hf,docs]'
+	$(INSTALL) --editable '.[dev,release,scale,neural,figures,tune,serve,browser,hf,docs,notebooks]'
 	@touch $@ $(VENV)/.package

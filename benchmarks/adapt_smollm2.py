@@ -30,7 +30,7 @@ import numpy as np
 from modlm.evaluation.compare import drawn_means
 from modlm.integrations.hugging_face.adapt import AdaptConfig, Prepared, Result, adapt, prepare
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
-from modlm.integrations.hugging_face.mixer_training import MixerConfig
+from modlm.integrations.hugging_face.mixer_training import mixer_run
 from modlm.integrations.hugging_face.processor import MixtureLogitsProcessor
 
 HIDDEN = "learned, hidden vectors too"
@@ -95,7 +95,7 @@ def measured(asked: argparse.Namespace, name: str, work: Path) -> dict[str, Any]
         config = AdaptConfig(
             hf=Path(asked.hf), gguf=asked.gguf, text=(parts["train"],), valid=parts["valid"], test=parts["test"],
             order=asked.order, reading=Reading(window=asked.window, hidden=hidden),
-            training=MixerConfig.usual(hidden_state=hidden, epochs=asked.epochs),
+            training=mixer_run(hidden_state=hidden, epochs=asked.epochs),
         )  # fmt: skip
         prepared = prepare(config) if prepared is None else prepared.read_as(config)
         results[hidden] = adapt(config, prepared)
@@ -115,7 +115,7 @@ def measured(asked: argparse.Namespace, name: str, work: Path) -> dict[str, Any]
 
 
 def intervals(lines: dict[str, np.ndarray], text: Path) -> dict[str, list[float]]:
-    """For each mixture, the middle 95 % of its gain in bits a byte over the model alone, lines drawn again."""
+    """For each mixture, the middle 95 % of its gain in bits per byte over the model alone, lines drawn again."""
     sizes = np.array([len(line) for line in text.read_bytes().split(b"\n")[:-1]]) + 1
     names = [name for name in lines if name != "lm alone"]
     gains = np.array([lines[name] - lines["lm alone"] for name in names]) / np.log(2)
@@ -163,7 +163,7 @@ def page(asked: argparse.Namespace, given: list[str], found: dict[str, Any]) -> 
         + (f" ({asked.train_lines:,} lines)" if asked.train_lines else "")
         + f", order {asked.order}, modified Kneser-Ney.",
         "- Words are those between white space and one end a line; bytes are UTF-8 with a line end each. Intervals: "
-        "the middle 95 % of the gain in bits a byte over the model alone, test lines drawn again.",
+        "the middle 95 % of the gain in bits per byte over the model alone, test lines drawn again.",
         "",
     ]
     for name, numbers in found.items():

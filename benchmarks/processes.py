@@ -1,4 +1,4 @@
-"""What several processes gain: words a second of the same run by number of processes and size of batch.
+"""What several processes gain: words per second of the same run by number of processes and size of batch.
 
     python benchmarks/processes.py --text TRAIN --valid VALID                 # half a minute each: a look
     python benchmarks/processes.py --text TRAIN --valid VALID --full          # five minutes each, larger batches too

@@ -43,7 +43,7 @@ def test_a_missing_package_names_the_extra_to_install() -> None:
     message = str(caught.value)
     assert "Counting on disk needs" in message
     assert "'no_such_package_1'" in message
-    assert "pip install 'modlm[scale]'" in message
+    assert "pip install '.[scale]'" in message
 
 
 def test_the_nearest_known_name_is_offered_and_nothing_else() -> None:

@@ -13,7 +13,7 @@ import pytest
 import modlm
 
 PUBLIC = [
-    "Block", "Corpus", "Counts", "Delta", "FeedForward", "FunctionBlock", "Gru", "LanguageModel", "Lstm", "Mixture",
+    "Block", "Corpus", "Counts", "Delta", "FeedForward", "FunctionBlock", "Gru", "Kind", "LanguageModel", "Lstm", "Mixture",
     "Model", "ModlmError", "Ngram", "NgramLM", "Rnn", "Sampling", "Transformer", "Uniform", "Unknown", "Vocabulary",
     "__version__", "load", "register", "save", "train",
 ]  # fmt: skip

@@ -29,7 +29,7 @@ modlm.testing.check_body(Average)
 modlm.testing.check_smoother(Pseudocounts())
 columns = {
     "ngram": modlm.Ngram(order=2, smoothing="pseudocounts:weight=5"),
-    "recent": modlm.Block("recent", length=3),
+    "recent": modlm.Kind("recent", length=3),
     "uniform": modlm.Uniform(),
 }
 lm = modlm.train("train.txt", "valid.txt", mixer="equal", columns=columns)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from modlm.training.from_python import Delta as Delta
     from modlm.training.from_python import FeedForward as FeedForward
     from modlm.training.from_python import Gru as Gru
+    from modlm.training.from_python import Kind as Kind
     from modlm.training.from_python import Lstm as Lstm
     from modlm.training.from_python import Model as Model
     from modlm.training.from_python import Ngram as Ngram
@@ -55,6 +56,7 @@ _HOMES = {
     "FeedForward": "modlm.training.from_python",
     "FunctionBlock": "modlm.blocks.function",
     "Gru": "modlm.training.from_python",
+    "Kind": "modlm.training.from_python",
     "LanguageModel": "modlm.model.language_model",
     "Lstm": "modlm.training.from_python",
     "Mixture": "modlm.model.mixture",

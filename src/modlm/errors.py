@@ -81,7 +81,7 @@ def require(package: str, *, extra: str, purpose: str) -> ModuleType:
     except ImportError as error:
         raise MissingPackageError(
             f"{purpose} needs the package {package.partition('.')[0]!r}, which is not installed. "
-            f"Install it with: pip install 'modlm[{extra}]'"
+            f"It comes with the extra {extra!r}: in a clone of modlm, pip install '.[{extra}]'"
         ) from error
 
 

@@ -155,7 +155,9 @@ MODELS = Family(
         "neural-mixture": "model.mixture:Mixture",  # as earlier versions wrote mixtures whose mixer is a net
     },
 )
-READERS = Family("readers", "kind of model file", {"arpa": "model.ngram.arpa:read_model"})
+READERS = Family(
+    "readers", "kind of model file", {"arpa": "model.ngram.arpa:read_model", "kenlm": "model.kenlm:read_model"}
+)
 FAMILIES = {family.name: family for family in (ENGINES, SMOOTHERS, BLOCKS, MIXERS, BODIES, MODELS)}
 
 

@@ -58,10 +58,19 @@ def test_windows_become_a_text_in_which_every_row_begins_with_nothing() -> None:
     assert flat.tolist() == [NOTHING, NOTHING, 5, 7, NOTHING, 2, 3, 8]
 
 
-def test_rows_from_windows_are_for_blocks_that_read_words_alone() -> None:
+def test_rows_from_windows_are_not_for_blocks_that_read_documents() -> None:
     class Reader(UniformBlock):
-        reads = Reads(source=True)
+        reads = Reads(document=True)
         rows = Block.rows
 
-    with pytest.raises(ModlmError, match="more than words"):
+    with pytest.raises(ModlmError, match="reads documents"):
         Reader(counts_of(["a"]).vocabulary).rows(np.zeros(0, np.uint32))
+
+
+def test_a_block_that_learns_must_say_what_it_remembers() -> None:
+    class Learner(UniformBlock):
+        reads = Reads(learns=True)
+        rows = Block.rows
+
+    with pytest.raises(ModlmError, match="says what it remembers"):
+        Learner(counts_of(["a"]).vocabulary).rows(np.zeros(1, np.uint32))

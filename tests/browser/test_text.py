@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -19,9 +20,6 @@ def test_an_empty_page_teaches_and_offers_examples(explorer: Explorer) -> None:
     explorer.open()
     assert explorer.page.get_by_role("heading", name="Begin with a text").is_visible()
     explorer.button("One odd word").click()
-    explorer.scored("penguins")
-    explorer.button("Clear").click()
-    explorer.button("Let the model write").click()
     explorer.scored()
     explorer.button("Undo").click()
     assert explorer.text() == ""
@@ -185,3 +183,40 @@ def test_tidy_sets_prose_apart_as_the_model_knows_it(explorer: Explorer) -> None
     assert explorer.text() == "the cat sat on the mat .\nthe dog ( a bird ) sang !"
     explorer.button("Undo").click()
     assert explorer.text().startswith("The cat")
+
+
+def test_marks_and_numbers_of_short_words_stay_apart(explorer: Explorer) -> None:
+    explorer.open("numbers=1").type("zq q a the a a cat a . q")
+    explorer.scored("cat")
+    marks = explorer.page.locator(".unknown-word").evaluate_all(
+        """(all) => all.map((own) => {
+            const mark = getComputedStyle(own, "::before");
+            return [own.textContent, mark.content, parseFloat(mark.height)];
+        })"""
+    )
+    assert {(word, mark) for word, mark, _ in marks} == {("zq", '"?"'), ("q", '"?"'), (".", '"?"')}
+    assert all(height < 12 for *_, height in marks)  # one line
+    ends = explorer.page.locator(".w").evaluate_all(
+        """(all) => all.map((own) => {
+            const { left, width } = own.getBoundingClientRect();
+            const half = parseFloat(getComputedStyle(own, "::after").width) / 2;
+            return [left + width / 2 - half, left + width / 2 + half];
+        })"""
+    )
+    assert all(end < start for (_, end), (start, _) in pairwise(ends))
+
+
+@pytest.mark.parametrize("name", ["Sentences that it could write", "One odd word", "The same words backwards"])
+def test_examples_are_in_words_that_the_model_knows(explorer: Explorer, name: str) -> None:
+    explorer.open()
+    explorer.button(name).click()
+    explorer.scored()
+    first, *others = explorer.text().split("\n")
+    scored = explorer.ask("score", {"model": "wb", "sentences": [first, *others]})
+    assert scored["unknown"] == 0 and others
+    log_probs = [sentence["log_prob"] for sentence in scored["sentences"]]
+    if name == "One odd word":
+        assert [a == b for a, b in zip(first.split(), others[0].split(), strict=True)].count(False) == 1
+        assert log_probs[1] < log_probs[0] - 1  # the two lines do not read alike
+    elif name == "The same words backwards":
+        assert others == [" ".join(reversed(first.split()))] and log_probs[1] < log_probs[0]

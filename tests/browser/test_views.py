@@ -35,7 +35,7 @@ def test_a_click_takes_a_next_word_and_the_next_ones_follow(explorer: Explorer) 
     next_words(explorer).first.wait_for()
     word = next_words(explorer).locator(".next-word").nth(1).inner_text()
     next_words(explorer).nth(1).click()
-    explorer.page.get_by_text(f"after “the cat {word}”").wait_for()
+    explorer.page.get_by_text(f"after “the cat {word}”", exact=True).wait_for()
     assert explorer.text() == f"the cat {word} "
     explorer.page.locator("#text-input").press("Control+z")
     assert explorer.text() == "the cat"
@@ -43,7 +43,7 @@ def test_a_click_takes_a_next_word_and_the_next_ones_follow(explorer: Explorer) 
 
 def test_words_can_be_taken_in_the_middle_of_a_text(explorer: Explorer) -> None:
     explorer.open("view=next&text=the+cat%0Athe+dog&at=2")  # inside the first word
-    explorer.page.get_by_text("after “the”").wait_for()
+    explorer.page.get_by_text("after “the”", exact=True).wait_for()
     explorer.page.locator(".next-column", has_text="2-gram").locator("button", has_text="bird").click()
     assert explorer.text() == "the bird cat\nthe dog"
 
@@ -133,8 +133,8 @@ def test_why_tells_contexts_and_counts_in_words_and_as_a_table(explorer: Explore
     explorer.scored("mat")
     explorer.click("sat")
     card = explorer.page.get_by_label("In plain words")
-    # "the cat" stands four times in the text: before sat, saw, sang and an end.
-    card.get_by_text("“the cat” stands 4 times in the training text, with 4 different words behind it").wait_for()
+    # "the cat" occurs four times in the text: before sat, saw, sang and an end.
+    card.get_by_text("“the cat” occurs 4 times in the training text, followed by 4 different words").wait_for()
     row = explorer.page.locator(".why-table tbody tr", has_text="3-gram")
     cells = row.locator("td").all_inner_texts()
     assert cells[0].strip() == "the cat"
@@ -185,3 +185,27 @@ def test_values_of_a_curve_stand_at_the_mouse_and_at_the_arrow_keys(explorer: Ex
     assert "50.0" in chart.locator(".chart-tip").inner_text()
     explorer.page.mouse.move(2, 2)
     assert chart.locator(".chart-tip").is_hidden()
+
+
+def test_on_a_phone_every_number_of_why_is_seen_with_its_name(browser: Any, explorer: Explorer) -> None:
+    phone = Explorer(browser, explorer.served, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+    phone.open("view=why&text=the+cat+sat&at=9")
+    rows = phone.page.locator(".why-table tbody tr")
+    rows.first.wait_for()
+    for cell in rows.locator("td.number").all():
+        box = cell.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+    names = rows.first.locator("td.number").evaluate_all("(all) => all.map((own) => own.dataset.label)")
+    assert names == ["Seen", "Followers", "With the word", "Fallback α", "P", "λ", "λ·P", "Share"]
+    table = phone.page.get_by_role("table")  # it is one for screen readers, too, though it is no grid any more
+    assert table.get_by_role("row").count() == rows.count() + 2
+    phone.close()
+
+
+def test_neighbouring_ticks_never_read_the_same(explorer: Explorer) -> None:
+    explorer.open()
+    texts = "async (values) => (await import('./static/chart.js')).tickTexts(values)"
+    assert explorer.page.evaluate(texts, [207.4, 207.6, 207.8, 208.0]) == ["207.4", "207.6", "207.8", "208.0"]
+    assert explorer.page.evaluate(texts, [1204, 1206, 1208]) == ["1,204", "1,206", "1,208"]
+    assert explorer.page.evaluate(texts, [100, 150, 200]) == ["100", "150", "200"]
+    assert explorer.page.evaluate(texts, [1e6, 1.5e6]) == ["1M", "1.5M"]

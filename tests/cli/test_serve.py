@@ -16,7 +16,7 @@ def test_a_missing_package_is_told_with_the_extra_to_install(modlm: Modlm, monke
     assert outcome.code == 1
     assert outcome.err == (
         "modlm: modlm serve needs the package 'fastapi', which is not installed. "
-        "Install it with: pip install 'modlm[serve]'\n"
+        "It comes with the extra 'serve': in a clone of modlm, pip install '.[serve]'\n"
     )
 
 

@@ -37,7 +37,12 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("results"))
     found = Recipes.open(folder)
     results = Results(found.results, Corpora(found, tmp_path / "texts", given={}))
-    paper = {row.run: row.published for recipe in found.tables.values() for row in recipe.rows if row.measure == "test"}
+    paper = {
+        row.run: row.published
+        for recipe in found.tables.values()
+        for row in recipe.rows
+        if row.published and row.measure == "test"
+    }
     values = {
         row.measure.partition(".")[2]: row.published or 1.0
         for recipe in reversed(found.tables.values())
@@ -95,7 +100,7 @@ def test_all_writes_the_page_and_its_figures(recipes: Path, tmp_path: Path, caps
     pytest.importorskip("matplotlib")
     assert run(["reproduce", "all", "--redraw", "--recipes", str(recipes), "-o", str(tmp_path / "docs")]) == 0
     page = (tmp_path / "docs" / "reproduction.md").read_text(encoding="utf-8")
-    assert "## Table 3" in page and "**newswire** stands for it" in page
+    assert "## Table 3" in page and "**newswire** stands in" in page
     assert "hours in all, on a machine (2026-01-02).\n" in page and "| paper | ours | difference |\n" in page
     assert "Not run yet" not in page
     for name in ("convergence", "low-frequency", "larger-data"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -61,6 +63,17 @@ def test_a_rate_of_one_switches_off_everywhere_and_of_zero_nowhere() -> None:
     assert off_TBD is not None and off_TBD[..., :5].all()
     assert dropout.off(9, 5, rate=0.0, generator=seeded()) is None
     assert BlockDropout(BlockDropoutConfig(rate=1.0), {}, delta=True).off(9, 5, rate=1.0, generator=seeded()) is None
+
+
+def test_exact_dropout_draws_nothing_and_gives_every_group_its_share() -> None:
+    config = BlockDropoutConfig(rate=0.6, groups=(("ngram",), ("news", "uniform")), per="exact")
+    batch = SimpleNamespace(words_P=torch.zeros(3), whole=(3, 1))
+    generator = seeded()
+    cases = BlockDropout(config, SPANS, delta=True).cases(batch, rate=0.6, generator=generator)
+    assert [share for share, _ in cases] == pytest.approx([0.4, 0.3, 0.3]) and cases[0][1] is None
+    offs = [off.int().tolist() for _, off in cases[1:] if off is not None]
+    assert offs == [[[1, 1, 1, 0, 0, 0, 0]], [[0, 0, 0, 1, 1, 1, 0]]]
+    assert torch.equal(generator.get_state(), seeded().get_state())
 
 
 def test_something_must_stay_on() -> None:

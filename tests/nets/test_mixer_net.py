@@ -70,7 +70,8 @@ def test_every_kind_gives_distributions(
     total_P = torch.zeros(len(hidden_PH), dtype=torch.float64)
     for word in range(WORDS):
         words_P = torch.full((len(hidden_PH),), word)
-        total_P += (-net.nll(hidden_PH, distributions_PJD[:, word].log(), words_P, off_PD if off else None)[0]).exp()
+        cases = [(1.0, off_PD if off else None)]
+        total_P += (-net.nll(hidden_PH, distributions_PJD[:, word].log(), words_P, cases)[0]).exp()
     torch.testing.assert_close(total_P, torch.ones_like(total_P))
     log_weights_PK = net.log_weights(hidden_PH)
     assert log_weights_PK.shape == (len(hidden_PH), dense + WORDS * delta)

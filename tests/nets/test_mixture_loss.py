@@ -54,7 +54,7 @@ class Case:
     def loss(self, *, words_P: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return mixture_nll(
             self.hidden_PH, self.weight_KH, self.bias_K, self.log_probs_PD,
-            self.words_P if words_P is None else words_P, self.off_PD, delta=self.delta,
+            self.words_P if words_P is None else words_P, [(1.0, self.off_PD)], delta=self.delta,
         )  # fmt: skip
 
     def explicit(self) -> tuple[Tensor, Tensor]:
@@ -70,6 +70,7 @@ class Case:
         return (matrix_PJK @ weights_PK[:, :, None]).squeeze(2), weights_PK[:, :dense]
 
 
+MIXED = [(0.3, None), (0.5, torch.tensor([[True, True, False]])), (0.2, torch.tensor([[False, True, False]]))]
 CASES = st.builds(
     Case.random,
     positions=st.integers(1, 9),
@@ -97,21 +98,34 @@ def test_the_loss_is_that_of_d_times_lambda_and_p_sums_to_one(case: Case) -> Non
 
 
 @pytest.mark.parametrize("delta", [True, False])
-@pytest.mark.parametrize("off", [True, False])
+@pytest.mark.parametrize("off", ["drawn", "exact", "nothing"])
 @pytest.mark.parametrize("rows", [1, 2, 100])
-def test_gradients_are_those_of_the_loss(monkeypatch: pytest.MonkeyPatch, delta: bool, off: bool, rows: int) -> None:
+def test_gradients_are_those_of_the_loss(monkeypatch: pytest.MonkeyPatch, delta: bool, off: str, rows: int) -> None:
     """gradcheck asks for gradients at single positions, so the path with one factor each is taken."""
     monkeypatch.setattr(mixture_loss, "LEAST_ROWS", rows)
     monkeypatch.setattr(mixture_loss, "CHUNK_BYTES", 1)
-    case = Case.random(delta=delta, off=off)
+    case = Case.random(delta=delta, off=off == "drawn")
+    cases = MIXED if off == "exact" else [(1.0, case.off_PD)]
 
     def nll(hidden_PH: Tensor, weight_KH: Tensor, bias_K: Tensor) -> Tensor:
-        return mixture_nll(hidden_PH, weight_KH, bias_K, case.log_probs_PD, case.words_P, case.off_PD, delta=delta)[0]
+        return mixture_nll(hidden_PH, weight_KH, bias_K, case.log_probs_PD, case.words_P, cases, delta=delta)[0]
 
     inputs = [tensor.requires_grad_() for tensor in (case.hidden_PH, case.weight_KH, case.bias_K)]
     assert torch.autograd.gradcheck(nll, inputs)
     assert torch.autograd.gradcheck(lambda *given: nll(*given).sum() * 3, inputs)
     assert torch.autograd.gradcheck(lambda *given: nll(*given).mean(), inputs)
+
+
+@given(CASES)
+@settings(max_examples=50, deadline=None)
+def test_the_loss_of_several_cases_is_their_mean(case: Case) -> None:
+    off_1D = torch.ones(1, case.log_probs_PD.shape[1], dtype=torch.bool)
+    off_1D[:, -1] = case.delta  # something has to stay on
+    given = (case.hidden_PH, case.weight_KH, case.bias_K, case.log_probs_PD, case.words_P)
+    alone = [mixture_nll(*given, [(1.0, off)], delta=case.delta) for off in (None, off_1D)]
+    together = mixture_nll(*given, [(0.25, None), (0.75, off_1D)], delta=case.delta)
+    for mixed, with_all, without in zip(together, *alone, strict=True):
+        torch.testing.assert_close(mixed, 0.25 * with_all + 0.75 * without)
 
 
 @pytest.mark.parametrize("delta", [True, False])
@@ -130,14 +144,14 @@ def test_narrow_products_give_the_loss_and_gradients_up_to_their_rounding(delta:
     """The vectors are numbers that bfloat16 has, so what is left are logits, weights and gradients in 8 bits each."""
     case = Case.random(positions=300, words=50, delta=delta, off=True, dtype=torch.bfloat16)
     leaves = [tensor.requires_grad_() for tensor in (case.hidden_PH, case.weight_KH, case.bias_K.float())]
-    narrow = mixture_nll(*leaves, case.log_probs_PD.float(), case.words_P, case.off_PD, delta=delta)
+    narrow = mixture_nll(*leaves, case.log_probs_PD.float(), case.words_P, [(1.0, case.off_PD)], delta=delta)
     gradients = torch.autograd.grad(narrow[0].sum(), leaves)
     wide = Case(
         *(leaf.detach().double().requires_grad_() for leaf in leaves), case.distributions_PJD.double(), case.words_P,
         case.off_PD, delta,
     )  # fmt: skip
     wide_leaves = [wide.hidden_PH, wide.weight_KH, wide.bias_K]
-    exact = mixture_nll(*wide_leaves, case.log_probs_PD.double(), wide.words_P, wide.off_PD, delta=delta)
+    exact = mixture_nll(*wide_leaves, case.log_probs_PD.double(), wide.words_P, [(1.0, wide.off_PD)], delta=delta)
     assert [part.dtype for part in (*narrow, *gradients)] == [torch.float32] * 2 + [leaf.dtype for leaf in leaves]
     logits_PK = wide.hidden_PH @ wide.weight_KH.t() + wide.bias_K
     rounding = 2**-8 * float(logits_PK.detach().abs().max())  # twice half a unit in the last place: product, and bias

@@ -91,14 +91,14 @@ def test_every_file_of_a_block_is_looked_at(train: Corpus, tmp_path: Path) -> No
 def test_counts_of_the_training_text_are_refused(train: Corpus, smoothing: str, edge: str, tmp_path: Path) -> None:
     for order in (1, 2, 4):
         count_text(train, order=order, edge=edge).save(tmp_path / "counts", overwrite=True)
-        check_refused(train, counts=str(tmp_path / "counts"), smoothing=smoothing)
+        check_refused(train, counts=(str(tmp_path / "counts"),), smoothing=smoothing)
         count_text(OTHER, vocabulary=train.vocabulary, order=order, edge=edge).save(tmp_path / "counts", overwrite=True)
-        made(train, counts=str(tmp_path / "counts"), smoothing=smoothing)
+        made(train, counts=(str(tmp_path / "counts"),), smoothing=smoothing)
 
 
 def test_a_count_file_of_the_training_text_is_refused(train: Corpus, tmp_path: Path) -> None:
     export_counts(count_text(train, order=3), tmp_path / "counts.txt")
-    check_refused(train, counts=str(tmp_path / "counts.txt"))
+    check_refused(train, counts=(str(tmp_path / "counts.txt"),))
 
 
 @given(

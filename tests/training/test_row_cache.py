@@ -197,7 +197,7 @@ def test_counts_and_models_from_elsewhere_are_columns_as_they_are(train: Corpus,
         CONFIG,
         columns={
             "own": ColumnsConfig(order=2),
-            "counts": ColumnsConfig(order=2, counts=str(tmp_path / "counts"), smoothing="absolute"),
+            "counts": ColumnsConfig(order=2, counts=(str(tmp_path / "counts"),), smoothing="absolute"),
             "model": ColumnsConfig(model=str(tmp_path / "model")),
         },
     )

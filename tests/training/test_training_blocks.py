@@ -63,7 +63,7 @@ def test_counts_from_folders_and_files_serve_as_columns(train: Corpus, tmp_path:
     counts.save(tmp_path / "folder")
     export_counts(counts, tmp_path / "counts.txt")
     for name, order in (("folder", 2), ("counts.txt", 2), ("folder", 5)):
-        config = replace(CONFIG, columns={"x": ColumnsConfig(order=order, counts=str(tmp_path / name))})
+        config = replace(CONFIG, columns={"x": ColumnsConfig(order=order, counts=(str(tmp_path / name),))})
         block = dense_blocks(config, train)["x"].block
         assert len(block.columns) == min(order, 3)
         expected = NgramBlock(estimate(SMOOTHERS["modified-kneser-ney"](), up_to(counts, order)))
@@ -89,14 +89,14 @@ def test_a_model_of_any_words_serves_as_one_column(train: Corpus, tmp_path: Path
 
 def test_counts_with_another_vocabulary_are_refused(train: Corpus, tmp_path: Path) -> None:
     count_text(["x y"], order=2).save(tmp_path / "counts")
-    config = replace(CONFIG, columns={"x": ColumnsConfig(counts=str(tmp_path / "counts"))})
+    config = replace(CONFIG, columns={"x": ColumnsConfig(counts=(str(tmp_path / "counts"),))})
     with pytest.raises(VocabularyError, match=r"vocabulary\.file"):
         dense_blocks(config, train)
 
 
 def test_sources_that_are_not_there_are_named(train: Corpus) -> None:
     for column, error in (
-        (ColumnsConfig(counts="nowhere"), InputError),
+        (ColumnsConfig(counts=("nowhere",)), InputError),
         (ColumnsConfig(model="nowhere"), ModelFolderError),
     ):
         with pytest.raises(error, match="nowhere"):

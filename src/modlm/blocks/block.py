@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -27,6 +27,8 @@ DELTA = "delta"
 NOTHING = 0xFFFFFFFF  # fills windows that are longer than the text before them
 UNLIMITED = 1 << 30  # the context length of what looks at all of a sentence
 TOGETHER = 256  # contexts whose whole columns are in memory at a time
+
+Memories = NDArray[np.object_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,26 @@ class Reads:
 class Beside:
     """What stands beside the words of a text, or of windows."""
 
-    sources: tuple[Ids, ...] = ()
+    sources: Sequence[Ids] = ()
     """The source sentence of each sentence of a text, or of each window, as ids of the source's own vocabulary."""
     memory: Any = None
-    """What a block that learns has kept of the text before; `Rows.memory` of the last stretch, none at the first."""
+    """What a block that learns has kept of all that was read before; beside windows an array of objects, one for each.
+    Beside several blocks, this by the name of each. None: nothing was read yet."""
+
+    def of(self, name: str) -> Beside:
+        """What one of several blocks is given."""
+        if not isinstance(self.memory, np.ndarray):
+            return self if self.memory is None else Beside(self.sources, self.memory.get(name))
+        memory_B = one_each(None, len(self.memory))
+        for place, kept in enumerate(self.memory):
+            memory_B[place] = None if kept is None else kept.get(name)
+        return Beside(self.sources, memory_B)
+
+    def along(self, ids: Ids, start: int) -> Beside:
+        """The source of every position of a text."""
+        if not self.sources:
+            return ALONE
+        return Beside([self.sources[number] for number in (np.cumsum(ids == start) - 1).tolist()])
 
 
 ALONE = Beside()
@@ -77,7 +95,7 @@ class Rows:
     probs_TK: Floats
     features_TF: Floats
     memory: Any = None
-    """What a block that learns keeps of the text."""
+    """What a block that learns keeps of the text and of all before it; of several blocks, by the name of each."""
 
     @staticmethod
     def empty(length: int) -> Rows:
@@ -111,7 +129,7 @@ class Block(abc.ABC):
         """Whole columns (B, J, K) and features (B, F) after each window."""
 
     def to_mix(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats, AnyFloats], None]]:
-        """The features after each window, and what adds to P (B, J), by weights (B, K), the part of these columns."""
+        """The features after each window, and what adds the columns under weights (B, K) to P (B, J)."""
         columns_BJK, features_BF = self.after(windows_BC, beside)
 
         def add(weights_BK: Floats, out_BJ: AnyFloats) -> None:
@@ -119,37 +137,65 @@ class Block(abc.ABC):
 
         return features_BF, add
 
+    def remember(self, memory_B: Memories, words_B: Ids) -> Memories:
+        """What a block that learns keeps after one more word each, `<s>` among them; None when nothing was read.
+
+        Hypotheses share what they have read, so a memory is never changed: a new one may refer to the one before.
+        """
+        raise ModlmError(f"A block that learns says what it remembers, but {type(self).__name__} does not.")
+
     def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
         """Rows of D and features along a text; here by asking for whole columns once for each context that occurs."""
-        if self.reads.document or self.reads.source or self.reads.learns:
-            raise ModlmError(
-                f"A block that reads more than words writes its own rows, but {type(self).__name__} does not."
-            )
+        if self.reads.document:
+            raise ModlmError(f"A block that reads documents writes its own rows, but {type(self).__name__} does not.")
+        if self.reads.learns:
+            return self._rows_as_read(ids, beside)
         places = np.flatnonzero(ids < len(self.vocabulary))
         probs_TK, features_TF = np.ones((len(ids), len(self.columns))), np.zeros((len(ids), len(self.features)))
         windows_PC = windows_before(ids, places, self.reads.words, self.vocabulary.start)
-        different_UC, which_P = np.unique(windows_PC, axis=0, return_inverse=True)
+        sources_T = beside.along(ids, self.vocabulary.start).sources
+        different_UC, which_P = windows_PC, np.arange(len(places))
+        if not sources_T:
+            different_UC, which_P = np.unique(windows_PC, axis=0, return_inverse=True)
         order = np.argsort(which_P, kind="stable")
         bounds = np.searchsorted(which_P[order], np.arange(0, len(different_UC) + TOGETHER, TOGETHER))
         for batch, (low, high) in enumerate(pairwise(bounds)):
-            columns_BJK, features_BF = self.after(different_UC[batch * TOGETHER : (batch + 1) * TOGETHER])
             chosen = order[low:high]
             among, at = which_P[chosen] - batch * TOGETHER, places[chosen]
+            own = Beside([sources_T[place] for place in at.tolist()]) if sources_T else ALONE
+            columns_BJK, features_BF = self.after(different_UC[batch * TOGETHER : (batch + 1) * TOGETHER], own)
             probs_TK[at], features_TF[at] = columns_BJK[among, ids[at]], features_BF[among]
         return Rows(probs_TK, features_TF)
 
+    def _rows_as_read(self, ids: Ids, beside: Beside) -> Rows:
+        """Word by word: a word is scored before it is learned."""
+        memory_1, sources_T = one_each(beside.memory, 1), beside.along(ids, self.vocabulary.start).sources
+        probs_TK, features_TF = np.ones((len(ids), len(self.columns))), np.zeros((len(ids), len(self.features)))
+        windows_TC = windows_before(ids, np.arange(len(ids)), self.reads.words, self.vocabulary.start)
+        for place in range(len(ids)):
+            word_1 = ids[place : place + 1]
+            if word_1[0] < len(self.vocabulary):
+                own = Beside(sources_T[place : place + 1], memory_1)
+                row = self.rows_after(windows_TC[place : place + 1], word_1, own)
+                probs_TK[place], features_TF[place] = row.probs_TK[0], row.features_TF[0]
+            memory_1 = self.remember(memory_1, word_1)
+        return Rows(probs_TK, features_TF, memory_1[0])
+
     def rows_after(self, windows_BC: Ids, words_B: Ids, beside: Beside = ALONE) -> Rows:
         """The row of D for a word after each window, and the features of the window."""
+        if self.reads.source or self.reads.learns:
+            return entries(*self.after(windows_BC, beside), words_B)
         step = windows_BC.shape[1] + 2
-        rows = self.rows(flattened(windows_BC, words_B), beside)
+        rows = self.rows(flattened(windows_BC, words_B))
         return Rows(rows.probs_TK[step - 1 :: step], rows.features_TF[step - 1 :: step])
 
-    def log_rows(self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats, beside: Beside = ALONE) -> None:
-        """`rows` into arrays of any precision, with logarithms of probabilities (-inf of 0)."""
+    def log_rows(self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats, beside: Beside = ALONE) -> Any:
+        """`rows` into arrays of any precision, with logarithms of probabilities (-inf of 0); gives their memory."""
         found = self.rows(ids, beside)
         with np.errstate(divide="ignore"):
             np.log(found.probs_TK, out=log_probs_TK, casting="same_kind")
         features_TF[:] = found.features_TF
+        return found.memory
 
     @abc.abstractmethod
     def parts(self) -> Parts:
@@ -159,6 +205,9 @@ class Block(abc.ABC):
     @abc.abstractmethod
     def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
         """The block that a folder keeps; what `parts` gave, read back."""
+
+
+Blocks = Mapping[str, Block]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +228,7 @@ class ColumnLayout:
     columns come first; the J delta columns stand behind them under one name.
     """
 
-    def __init__(self, blocks: Mapping[str, Block]) -> None:
+    def __init__(self, blocks: Blocks) -> None:
         self.spans: dict[str, Span] = {}
         """Of the dense blocks."""
         self.vocab_size = max((len(block.vocabulary) for block in blocks.values()), default=0)
@@ -206,9 +255,29 @@ class ColumnLayout:
         return self.dense + self.deltas
 
 
-def rows_of(blocks: Iterable[Block], ids: Ids, beside: Beside = ALONE) -> Rows:
+def rows_of(blocks: Blocks, ids: Ids, beside: Beside = ALONE) -> Rows:
     """The rows of blocks side by side along a text."""
-    return Rows.joined([Rows.empty(len(ids)), *(block.rows(ids, beside) for block in blocks)])
+    found = {name: block.rows(ids, beside.of(name)) for name, block in blocks.items()}
+    joined = Rows.joined([Rows.empty(len(ids)), *found.values()])
+    memory = {name: found[name].memory for name, block in blocks.items() if block.reads.learns}
+    return replace(joined, memory=memory) if memory else joined
+
+
+def entries(columns_BJK: Floats, features_BF: Floats, words_B: Ids) -> Rows:
+    """Of whole columns, the row of D for a word each; 1 for `<s>` and NOTHING, which are never predicted."""
+    known_B = words_B < columns_BJK.shape[1]
+    probs_BK = columns_BJK[np.arange(len(words_B)), np.where(known_B, words_B, 0)]
+    return Rows(np.where(known_B[:, None], probs_BK, 1.0), features_BF)
+
+
+def one_each(memory: Any, count: int) -> Memories:
+    """Memories of so many windows: the same for all of them, unless each has its own already."""
+    if isinstance(memory, np.ndarray) and memory.dtype == object:
+        return memory
+    memory_B = np.empty(count, dtype=object)
+    for place in range(count):
+        memory_B[place] = memory
+    return memory_B
 
 
 def flattened(windows_BC: Ids, words_B: Ids) -> Ids:

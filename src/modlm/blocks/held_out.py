@@ -15,6 +15,7 @@ from typing import Self
 import numpy as np
 
 from modlm.blocks import held_out_kernels
+from modlm.blocks.block import ALONE, Beside
 from modlm.blocks.ngram import RANGES_PER_THREAD, discount_tables, small_logs
 from modlm.counts.counts import Counts, Frequencies
 from modlm.errors import InputError
@@ -68,6 +69,7 @@ class HeldOutColumns:
         *,
         counted: slice = slice(None),
         kept_T: Bools | None = None,
+        beside: Beside = ALONE,
     ) -> None:
         """The log rows and features of a fold (whole sentences) from the counts without it.
 

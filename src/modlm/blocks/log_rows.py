@@ -8,15 +8,16 @@ is whole.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Span
+from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Span
 from modlm.ground.arrays import Bools, Ids, Ints, Singles, in_parallel
 from modlm.ground.files import new_folder
 from modlm.store.folder import ARRAY, Folder, open_folder
@@ -48,6 +49,10 @@ class LogRows:
     """Where the sentences of the whole text begin, if only some of them have rows here,"""
     kept: Ints | None = None
     """and which these are, rising."""
+    sources: Sequence[Ids] = ()
+    """The source sentence of each sentence of the whole text, where sentences come with one."""
+    memory: Any = None
+    """What blocks that learn keep of the text, by name."""
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, verify: Verify = "fast") -> LogRows:
@@ -77,6 +82,14 @@ class LogRows:
         span = self.spans[name]
         return self.log_probs_TD[:, span.columns], self.features_TF[:, span.features]
 
+    def part(self, first: int, end: int) -> LogRows:
+        """Some neighbouring sentences."""
+        low, high = int(self.starts[first]), int(self.starts[end])
+        return replace(
+            self, ids=self.ids[low:high], starts=self.starts[first : end + 1] - low,
+            log_probs_TD=self.log_probs_TD[low:high], features_TF=self.features_TF[low:high],
+        )  # fmt: skip
+
     def firsts(self) -> Ints:
         """Where the rows of each sentence of the text begin; far out of reach for those that have none."""
         if self.text_starts is None:
@@ -91,21 +104,19 @@ class LogRows:
         }  # fmt: skip
 
 
-def log_rows(blocks: Mapping[str, Block], ids: Ids, start: int, beside: Beside = ALONE) -> LogRows:
+def log_rows(blocks: Blocks, ids: Ids, start: int, beside: Beside = ALONE) -> LogRows:
     """The rows of a text in which sentences begin with the id `start`."""
     with new_rows(ids, np.append(np.flatnonzero(ids == start), len(ids)), blocks) as rows:
-        for name, block in blocks.items():
-            block.log_rows(ids, *rows.block(name), beside)
-    return rows
+        kept = {name: block.log_rows(ids, *rows.block(name), beside.of(name)) for name, block in blocks.items()}
+    memory = {name: kept[name] for name, block in blocks.items() if block.reads.learns}
+    return replace(rows, sources=beside.sources, memory=memory or None) if memory or beside.sources else rows
 
 
 # ---- in a folder -----------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def new_rows(
-    ids: Ids, starts: Ints, blocks: Mapping[str, Block], folder: str | os.PathLike[str] | None = None
-) -> Iterator[LogRows]:
+def new_rows(ids: Ids, starts: Ints, blocks: Blocks, folder: str | os.PathLike[str] | None = None) -> Iterator[LogRows]:
     """Rows to be filled, with the columns of these blocks; a folder gets its name when the block ends."""
     layout = ColumnLayout(blocks)
     sizes = {"log_probs": (len(ids), layout.dense), "features": (len(ids), layout.features)}

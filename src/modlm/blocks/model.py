@@ -7,12 +7,12 @@ not know. So the column is proper whatever the other model was trained on.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.blocks.block import ALONE, NOTHING, TOGETHER, Beside, Block, Reads, Rows, windows_before
+from modlm.blocks.block import ALONE, NOTHING, TOGETHER, Beside, Block, Memories, Reads, Rows, windows_before
 from modlm.families import MODELS
 from modlm.ground.arrays import AnyFloats, Floats, Ids
 from modlm.store.folder import Folder, Parts
@@ -25,6 +25,7 @@ class Predictor(Protocol):
 
     vocabulary: Vocabulary
     context_length: int
+    reads: Reads
 
     def word_probs(self, ids: Ids) -> Floats:
         """P of each word of a text."""
@@ -43,6 +44,22 @@ class Predictor(Protocol):
         ...
 
 
+class Reader(Predictor, Protocol):
+    """What a column needs besides of a model that learns or reads sources; a mixture has it."""
+
+    def read(self, ids: Ids, beside: Beside) -> tuple[Floats, Any, Any]:
+        """log P of each word, the mixer's state, and what the model keeps of the text."""
+        ...
+
+    def state_after(self, windows_BC: Ids, beside: Beside = ALONE) -> NDArray[Any]:
+        """States after windows of words, with what stands beside them."""
+        ...
+
+    def remember(self, memory_B: Memories, words_B: Ids) -> Memories:
+        """What the model keeps after one more word each."""
+        ...
+
+
 class ModelBlock(Block):
     """One column: a whole language model; without features."""
 
@@ -52,7 +69,8 @@ class ModelBlock(Block):
     def __init__(self, model: Predictor, vocabulary: Vocabulary) -> None:
         self.model = model
         self.vocabulary = vocabulary
-        self.reads = Reads(model.context_length)
+        self.reads = Reads(model.context_length, source=model.reads.source, learns=model.reads.learns)
+        self._reader = cast(Reader, model) if model.reads.source or model.reads.learns else None
         self.same = model.vocabulary == vocabulary
         self._theirs = (
             np.arange(len(vocabulary) + 1, dtype=np.uint32) if self.same else vocabulary.mapping(model.vocabulary)
@@ -66,6 +84,11 @@ class ModelBlock(Block):
 
     def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
         """The other model's probability of each word."""
+        if self._reader is not None:
+            if not self.same:  # what is left for words that it does not know depends on what it has learned by then
+                return super().rows(ids, beside)
+            log_probs, _, memory = self._reader.read(ids, beside)
+            return Rows(np.exp(log_probs)[:, None], np.zeros((len(ids), 0)), memory)
         whole = self.same and not (ids == NOTHING).any()
         probs = self.model.word_probs(ids) if whole else self._along(ids)
         return Rows(probs[:, None], np.zeros((len(ids), 0)))
@@ -88,6 +111,8 @@ class ModelBlock(Block):
 
     def rows_after(self, windows_BC: Ids, words_B: Ids, beside: Beside = ALONE) -> Rows:
         """The row of D for a word after each window."""
+        if self._reader is not None:
+            return super().rows_after(windows_BC, words_B, beside)
         probs = np.ones(len(words_B))
         asked = np.flatnonzero(words_B < len(self.vocabulary))
         for begin in range(0, len(asked), TOGETHER):
@@ -99,10 +124,17 @@ class ModelBlock(Block):
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """The column after each window."""
         theirs = np.where(windows_BC == NOTHING, NOTHING, self._theirs[np.minimum(windows_BC, len(self.vocabulary))])
-        return self._columns(theirs.astype(np.uint32))[:, :, None], np.zeros((len(windows_BC), 0))
+        return self._columns(theirs.astype(np.uint32), beside)[:, :, None], np.zeros((len(windows_BC), 0))
 
-    def _columns(self, windows_BC: Ids) -> Floats:
-        full_BI = np.asarray(self.model.distributions(self.model.state_after(windows_BC)), dtype=np.float64)
+    def remember(self, memory_B: Memories, words_B: Ids) -> Memories:
+        """What the model keeps."""
+        assert self._reader is not None
+        return self._reader.remember(memory_B, self._theirs[np.minimum(words_B, len(self.vocabulary))])
+
+    def _columns(self, windows_BC: Ids, beside: Beside = ALONE) -> Floats:
+        reader = self._reader
+        states = self.model.state_after(windows_BC) if reader is None else reader.state_after(windows_BC, beside)
+        full_BI = np.asarray(self.model.distributions(states), dtype=np.float64)
         if self.same:
             return full_BI
         columns_BJ = np.empty((len(full_BI), len(self.vocabulary)))

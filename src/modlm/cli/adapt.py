@@ -20,17 +20,17 @@ def adapt(
     gguf: Annotated[str, option("--gguf FILE", "The weights: a GGUF file in the folder.")] = "",
     test: Annotated[Path | None, option("--test TEXT", "Text that is only reported.")] = None,
     order: Annotated[int, option("--order N", "Tokens in the longest n-gram.", min=1, max=16)] = 5,
-    smoothing: Annotated[str, option("--smoothing NAME", "Of the n-gram columns.")] = "modified-kneser-ney",
+    smoothing: Annotated[str, option("--smoothing NAME", "How to smooth the n-gram columns.")] = "modified-kneser-ney",
     mixer: Annotated[str, option("--mixer learned|static", "Which λ is saved; both are reported.")] = "learned",
     tune_lines: Annotated[
         int, option("--tune-lines N", "Learn λ from the last N lines, not counted; --valid says when to stop.", min=0)
     ] = 0,
-    context: Annotated[str, option("--context document|sentence", "Whether it sees the lines before.")] = "document",
-    window: Annotated[int, option("--window N", "Tokens that it sees at most.", min=2)] = 512,
-    hidden_state: Annotated[bool, option("--hidden-state", "Let λ see the model's last hidden vector, too.")] = False,
-    hidden: Annotated[int, option("--hidden N", "Units of the net behind λ.", min=1)] = 64,
-    epochs: Annotated[int, option("--epochs N", "Passes of its training at most.", min=1)] = 40,
-    seed: Annotated[int, option("--seed N", "Of its training.")] = 1,
+    context: Annotated[str, option("--context document|sentence", "Does it see the lines before?")] = "document",
+    window: Annotated[int, option("--window N", "How many tokens the model sees at most.", min=2)] = 512,
+    hidden_state: Annotated[bool, option("--hidden-state", "Let λ read the model's last hidden vector too.")] = False,
+    hidden: Annotated[int, option("--hidden N", "Hidden units of the net behind λ.", min=1)] = 64,
+    epochs: Annotated[int, option("--epochs N", "Passes over its training rows at most.", min=1)] = 40,
+    seed: Annotated[int, option("--seed N", "Random seed for training it.")] = 1,
     device: Annotated[str, option("--device cpu|cuda|mps", "Where the model runs.")] = "cpu",
     threads: Threads = None,
     force: Force = False,
@@ -56,14 +56,14 @@ def adapt(
     from modlm.integrations.hugging_face.adapt import AdaptConfig
     from modlm.integrations.hugging_face.adapt import adapt as adapted
     from modlm.integrations.hugging_face.causal_lm import Reading
-    from modlm.integrations.hugging_face.mixer_training import MixerConfig
+    from modlm.integrations.hugging_face.mixer_training import mixer_run
     from modlm.model.folder import card_of, save
     from modlm.training.row_cache import cache_folder
 
     config = AdaptConfig(
         hf=hf, gguf=gguf, text=tuple(text), valid=valid, test=test, order=order, smoothing=smoothing, mixer=mixer,
         tune_lines=tune_lines, reading=Reading(context=context, window=window, hidden=hidden_state),
-        training=MixerConfig.usual(hidden_state=hidden_state, hidden=hidden, epochs=epochs, seed=seed), device=device,
+        training=mixer_run(hidden_state=hidden_state, hidden=hidden, epochs=epochs, seed=seed), device=device,
     )  # fmt: skip
     resumable(as_typed("adapt"), when=cache_folder().parent / "lm")
     result = adapted(config)
@@ -118,7 +118,7 @@ def facts(config: AdaptConfig, result: Result) -> list[str]:
         about + config.mixer,
         *(f"{name}: static λ {weight:.4f}" for name, weight in result.weights.items()),
         *(
-            f"{text}, {name}: {found.bits_per_byte:.4f} bits a byte, perplexity {found.perplexity:.2f} a token, "
+            f"{text}, {name}: {found.bits_per_byte:.4f} bits per byte, perplexity {found.perplexity:.2f} per token, "
             f"{found.perplexity_per_word:.2f} a word"
             for text, mixtures in result.texts.items()
             for name, found in mixtures.items()

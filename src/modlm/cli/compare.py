@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def compare(
     paths: Annotated[list[Path], argument("MODEL MODEL... TEXT", "Two or more models, then a text (- for stdin).")],
-    words: Annotated[int, option("--words", "How many words that gained or lost most.", min=0)] = 5,
+    words: Annotated[int, option("--words", "How many words to list that gained or lost most.", min=0)] = 5,
     draws: Annotated[int, option("--draws", "Bootstrap draws for the interval; 0 for none.", min=0)] = 1000,
-    seed: Annotated[int, option("--seed", "Of the bootstrap.")] = 1,
+    seed: Annotated[int, option("--seed", "Random seed for the bootstrap.")] = 1,
     threads: Threads = None,
     json: Json = False,
 ) -> None:

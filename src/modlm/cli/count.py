@@ -21,7 +21,7 @@ def count(
         list[str],
         argument(
             "TEXT",
-            "Texts, one sentence a line (gz, bz2, xz, zst; - for standard input), counted together. With --engine "
+            "Texts, one sentence per line (gz, bz2, xz, zst; - for standard input), counted together. With --engine "
             "spark any path that Spark reads: files, folders, patterns, hdfs://, s3a:// and others; not xz.",
         ),
     ],
@@ -33,10 +33,10 @@ def count(
     max_words: options.MaxWords = None,
     min_count: options.MinCount = 1,
     positions: options.Positions = "",
-    continuation: Annotated[Path | None, option("--continuation DIR", "Write what Kneser-Ney smooths, too.")] = None,
-    held_out: Annotated[Path | None, option("--held-out DIR", "Write counts without each fold too: DIR/0, ...")] = None,
-    folds: Annotated[int, option("--folds N", "Neighbouring parts to cut the text into, for --held-out.", min=2)] = 10,
-    counts_of_counts: Annotated[bool, option("--counts-of-counts", "How many n-grams occur 1 to 4 times.")] = False,
+    continuation: Annotated[Path | None, option("--continuation DIR", "Also write continuation counts.")] = None,
+    held_out: Annotated[Path | None, option("--held-out DIR", "Also write counts without fold 0, ...")] = None,
+    folds: Annotated[int, option("--folds N", "Contiguous parts to cut the text into, for --held-out.", min=2)] = 10,
+    counts_of_counts: Annotated[bool, option("--counts-of-counts", "Say how many n-grams occur 1 to 4 times.")] = False,
     engine: options.Engine = None,
     master: Annotated[
         str | None,
@@ -46,10 +46,10 @@ def count(
             "Spark's own settings say, or local[*]]",
         ),
     ] = None,
-    conf: Annotated[list[str] | None, option("--conf KEY=VALUE", "Of Spark, such as spark.executor.cores=4.")] = None,
+    conf: Annotated[list[str] | None, option("--conf KEY=VALUE", "Spark's, as spark.executor.cores=4.")] = None,
     memory: options.Memory = None,
     temporary: Annotated[
-        str | None, option("--temporary DIR", "For files needed for a while; a place that all machines see.")
+        str | None, option("--temporary DIR", "For temporary files; all machines must see this place.")
     ] = None,
     encoding_errors: options.EncodingErrors = "strict",
     threads: options.Threads = None,

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
 from modlm.cli.options import Threads, option
-from modlm.cli.printing import notes_in_summary, print_predictions, print_table, print_words
+from modlm.cli.printing import print_predictions, print_table, print_words
+from modlm.ground.progress import quietly
 
 
 def demo(
     output: Annotated[Path, option("-o --output DIR", "The folder to write.")] = Path("demo"),
     threads: Threads = None,
-    force: Annotated[bool, option("--force", "Overwrite DIR even if it is no earlier demo.")] = False,
+    force: Annotated[bool, option("--force", "Overwrite DIR even if it is not an earlier demo.")] = False,
     texts: Annotated[Path | None, option("--texts DIR", "Only write the texts into this folder.")] = None,
 ) -> None:
-    """A tour of a few minutes on text that Python carries.
+    """A tour of a few minutes on text that ships with Python.
 
     Trains every n-gram family, then a neural model, neurally interpolated n-grams and a hybrid of both; prints their
     perplexity, speed and size, some predictions, and where the hybrid's come from; and writes an HTML report.
-    Writes demo/model (the best model), demo/report.html and demo/text (train, valid and test, to try more on).
+    Writes a model of each kind (demo/ngram, demo/neural, demo/interpolated, demo/hybrid; the last three are runs),
+    demo/report.html and demo/text (train, valid and test, to try more on).
 
     \b
     modlm demo
-    modlm next demo/model "return true if"
+    modlm serve demo
+    modlm next demo/hybrid "return true if"
     modlm demo --texts texts
     """  # fmt: skip
     if texts is not None:
@@ -32,7 +37,7 @@ def demo(
     from modlm.experiments.demo import KINDS, SENTENCE, run_demo
     from modlm.experiments.demo_report import COLUMNS
 
-    with notes_in_summary():
+    with quietly():  # notes stand in the summary
         result = run_demo(output, say=lambda text: print(text, flush=True), overwrite=force)
     print("\nOne of each kind")
     print_table(COLUMNS, [row.cells for row in result.rows if row.label in KINDS])
@@ -43,9 +48,11 @@ def demo(
     print(f"\n{SENTENCE}\nword by word, with {result.explained.label}: the share of each column in its probability")
     print_words(result.explanation)
     print(
-        f"\n{output / 'report.html'}: the same with plots; {output / 'model'}: the best model ({result.seconds:.0f} s)"
+        f"\n{output / 'report.html'}: the same with plots; {output / result.folder}: the best ({result.seconds:.0f} s)"
     )
-    print(f'Try: modlm next {output / "model"} "{result.predictions[0][0]}"')
+    modlm = "modlm" if shutil.which("modlm") else sys.argv[0]
+    print(f'Try: {modlm} next {output / result.folder} "{result.predictions[0][0]}"')
+    print(f"Open all of them in a browser: {modlm} serve {output}")
 
 
 def print_texts(target: Path, *, overwrite: bool) -> None:

@@ -11,18 +11,18 @@ from modlm.cli.printing import print_json
 def generate(
     model: ModelArgument,
     count: Annotated[int, option("--count -n", "How many sentences.", min=1)] = 5,
-    context: Annotated[str, option("--context", "Words with which every sentence begins.")] = "",
+    context: Annotated[str, option("--context", "Words that every sentence starts with.")] = "",
     temperature: Annotated[
-        float, option("--temperature", "Below 1 plays safe, above 1 dares; 0 takes the most probable word.")
+        float, option("--temperature", "Below 1 is safer, above 1 bolder; 0 takes the most probable word.")
     ] = 1.0,
-    top_k: Annotated[int, option("--top-k", "Draw among the k most probable words only; 0 for all.")] = 0,
-    top_p: Annotated[float, option("--top-p", "Draw among words that together have this probability.")] = 1.0,
-    max_words: Annotated[int, option("--max-words", "Stop a sentence here.")] = 100,
-    seed: Annotated[int | None, option("--seed", "For the same sentences again.")] = None,
+    top_k: Annotated[int, option("--top-k", "Draw only from the k most probable words; 0 for all.")] = 0,
+    top_p: Annotated[float, option("--top-p", "Draw from the top words of this total probability.")] = 1.0,
+    max_words: Annotated[int, option("--max-words", "Stop a sentence after this many words.")] = 100,
+    seed: Annotated[int | None, option("--seed", "Random seed; the same seed draws the same sentences.")] = None,
     tokenizer: ForeignTokenizer = None,
     json: Json = False,
 ) -> None:
-    """Draw sentences from a model, one a line.
+    """Draw sentences from a model, one per line.
 
     \b
     modlm generate model

@@ -37,22 +37,22 @@ def _set_threads(count: int | None) -> int | None:
 
 
 ModelArgument = Annotated[Path, argument("MODEL", "A model folder, a run folder, or an ARPA file.")]
-Json = Annotated[bool, option("--json", "Print JSON on standard output and nothing else there.")]
+Json = Annotated[bool, option("--json", "Print JSON, and only that, on standard output.")]
 Force = Annotated[bool, option("--force", "Overwrite what is there already.")]
-Threads = Annotated[int | None, option("--threads N", "How many.  [default: all cores]", min=1, callback=_set_threads)]
+Threads = Annotated[int | None, option("--threads N", "Threads.  [default: all cores]", min=1, callback=_set_threads)]
 TrainingText = Annotated[list[Path] | None, option("--text TEXT", "Text to train on. Repeatable: each is a source.")]
-VocabOption = Annotated[Path | None, option("--vocab FILE", "Words to know, one a line; all others are unknown.")]
+VocabOption = Annotated[Path | None, option("--vocab FILE", "Words to know, one per line; all others are unknown.")]
 MaxWords = Annotated[int | None, option("--max-words N", "Know only the N most frequent words.", min=1)]
 MinCount = Annotated[int, option("--min-count N", "Know only words that occur at least N times.", min=1)]
 TokenizerOption = Annotated[
     Path | None,
-    option("--tokenizer PATH", "A tokenizer.json or a folder with one: its tokens take the place of words."),
+    option("--tokenizer PATH", "A tokenizer.json, its folder, or a SentencePiece .model: model its tokens, not words."),
 ]
 ForeignTokenizer = Annotated[
     Path | None, option("--tokenizer PATH", "For an ARPA file over tokens: the tokenizer.json, or a folder with one.")
 ]
 ModelOutput = Annotated[Path, option("-o --output DIR", "The model folder to write.")]
-EncodingErrors = Annotated[str, option("--encoding-errors strict|replace", "What is not UTF-8: an error, or U+FFFD.")]
+EncodingErrors = Annotated[str, option("--encoding-errors strict|replace", "If not UTF-8: stop, or read U+FFFD.")]
 Order = Annotated[
     int | None,
     option("--order N", "Words in the longest n-gram.  [default: 5, or that of counts given]", min=1, max=16),
@@ -78,7 +78,7 @@ Engine = Annotated[
         "--engine memory|disk|spark", "Where to count; the files are the same.  [default: memory, disk with --memory]"
     ),
 ]
-Memory = Annotated[str | None, option("--memory SIZE", "About how much to use, such as 2GB; in each process of Spark.")]
+Memory = Annotated[str | None, option("--memory SIZE", "About how much to use, such as 2GB; per process with Spark.")]
 
 
 def several(text: str, kind: Callable[[str], T], *, option: str, example: str) -> tuple[T, ...]:

@@ -28,12 +28,12 @@ def reproduce(
     name: Annotated[str, argument("NAME", "A table or figure, such as table3, or all; --list shows them.")] = "",
     *,
     row: Annotated[list[str] | None, option("--row ROW", "This row, by number, name or corpus. Repeatable.")] = None,
-    listed: Annotated[bool, option("--list", "Say what can be reproduced, and what is there of it.")] = False,
+    listed: Annotated[bool, option("--list", "List what can be reproduced, and how much of it has results.")] = False,
     dry_run: Annotated[bool, option("--dry-run", "Only say which runs are missing and how long they take.")] = False,
     rerun: Annotated[bool, option("--rerun", "Ignore shipped results: train here, and show both numbers.")] = False,
     seeds: Annotated[int, option("--seeds N", "Train every net from seeds 1 to N; show mean ± deviation.", min=1)] = 1,
-    redraw: Annotated[bool, option("--redraw", "Run nothing; show what there are results of.")] = False,
-    minutes: Annotated[float | None, option("--minutes X", "Begin no run that would end later than this.")] = None,
+    redraw: Annotated[bool, option("--redraw", "Run nothing; show the results there are.")] = False,
+    minutes: Annotated[float | None, option("--minutes X", "Start no run that would end later than this.")] = None,
     scale: Annotated[str, option("--scale here|full", "Sizes for two cores and a day, or the paper's.")] = "here",
     corpus: Annotated[
         list[str] | None, option("--corpus NAME=PATH", "Where a corpus, or its part NAME.train, is. Repeatable.")

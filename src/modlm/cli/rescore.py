@@ -21,14 +21,14 @@ SCORES = {"log": "logarithms", "probability": "probabilities", "cost": "costs", 
 
 def rescore(
     model: ModelArgument,
-    nbest: Annotated[Path, argument("NBEST", "N-best lists: a file (packed or not, - for stdin), or ESPnet's folder.")],
+    nbest: Annotated[Path, argument("NBEST", "N-best lists: a file (- for stdin; gz and such), or ESPnet's folder.")],
     lm_weight: Annotated[
-        float | None, option("--lm-weight X", "Of the model's log-probability.  [default: tuned, else 1]")
+        float | None, option("--lm-weight X", "Weight of the model's log-probability.  [default: tuned, else 1]")
     ] = None,
     word_penalty: Annotated[
         float | None, option("--word-penalty X", "Added for each word.  [default: tuned, else 0]")
     ] = None,
-    rank_weight: Annotated[float | None, option("--rank-weight X", "Of the log of the place.  [default: 0]")] = None,
+    rank_weight: Annotated[float | None, option("--rank-weight X", "Weight of log(place).  [default: 0]")] = None,
     use_rank: Annotated[
         bool | None,
         option(
@@ -39,11 +39,13 @@ def rescore(
     ] = None,
     tune: Annotated[Path | None, option("--tune REF", "References: `utterance words`, or in order.")] = None,
     dev: Annotated[str, option("--dev SHARE|NBEST", "Tune on this share of sessions, or on other lists.")] = "0.5",
-    session: Annotated[str | None, option("--session REGEX", "In names.  [default: all but the last number]")] = None,
-    unit: Annotated[str, option("--unit words|characters", "Errors to tune to.")] = "words",
+    session: Annotated[
+        str | None, option("--session REGEX", "Session names.  [default: all but the last number]")
+    ] = None,
+    unit: Annotated[str, option("--unit words|characters", "Which errors to minimise.")] = "words",
     output: Annotated[Path | None, option("-o --output FILE", "Write the lists in their new order.")] = None,
     best: Annotated[Path | None, option("--best FILE", "Write the best hypothesis of each utterance.")] = None,
-    form: Annotated[str, option("--format auto|jsonl|kaldi|moses", "Of NBEST.")] = "auto",
+    form: Annotated[str, option("--format auto|jsonl|kaldi|moses", "Format of NBEST.")] = "auto",
     scores: Annotated[
         str,
         option(
@@ -54,7 +56,7 @@ def rescore(
     score_file: Annotated[list[Path] | None, option("--score-file FILE", "`name score` lines. Repeatable.")] = None,
     score_scale: Annotated[str, option("--score-scale LIST", "What each score file is multiplied by.")] = "",
     draws: Annotated[int, option("--draws", "Bootstrap draws for the intervals; 0 for none.", min=0)] = 1000,
-    seed: Annotated[int, option("--seed", "Of the parts, the search and the bootstrap.", min=0)] = 1,
+    seed: Annotated[int, option("--seed", "Random seed of the split, the search and the bootstrap.", min=0)] = 1,
     threads: Threads = None,
     force: Force = False,
     json: Json = False,

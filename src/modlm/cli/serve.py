@@ -20,10 +20,12 @@ PURPOSE = "modlm serve"
 
 
 def serve(
-    models: Annotated[list[str], argument("MODEL...", "Model or run folders, or ARPA files; NAME=PATH gives a name.")],
+    models: Annotated[
+        list[str], argument("MODEL...", "Model or run folders, folders of such, or ARPA files; NAME=PATH gives a name.")
+    ],
     run: Annotated[list[str] | None, option("--run DIR", "A training run to show the curves of. Repeatable.")] = None,
     host: Annotated[str, option("--host ADDRESS", "Where to listen; 0.0.0.0 for everybody.")] = "127.0.0.1",
-    port: Annotated[int, option("--port N", "0 for any that is free.", min=0, max=65535)] = 8765,
+    port: Annotated[int, option("--port N", "Port; 0 for any free one.", min=0, max=65535)] = 8765,
     token: Annotated[
         str, option("--token TOKEN", "What clients must send.", envvar="MODLM_TOKEN", show_default=False)
     ] = "",
@@ -31,13 +33,13 @@ def serve(
         list[str] | None,
         option("--allow-host NAME", "Another name of this server, such as that of a proxy. Repeatable."),
     ] = None,
-    max_words: Annotated[int, option("--max-words N", "Words that one request may hold.", min=1)] = 20_000,
-    max_body: Annotated[int, option("--max-body N", "Bytes that one request may have.", min=1)] = 4_000_000,
-    max_concurrent: Annotated[int, option("--max-concurrent N", "Requests in work at once, at most.", min=1)] = 128,
-    timeout: Annotated[float, option("--timeout SECONDS", "That one request may take.")] = 30.0,
-    max_connections: Annotated[int, option("--max-connections N", "Open at once; more are turned away.", min=1)] = 1000,
-    header_timeout: Annotated[float, option("--header-timeout SECONDS", "For the headers of a request.")] = 10.0,
-    idle_timeout: Annotated[float, option("--idle-timeout SECONDS", "That a connection may be idle.")] = 75.0,
+    max_words: Annotated[int, option("--max-words N", "Words per request, at most.", min=1)] = 20_000,
+    max_body: Annotated[int, option("--max-body N", "Bytes per request, at most.", min=1)] = 4_000_000,
+    max_concurrent: Annotated[int, option("--max-concurrent N", "Requests at once, at most.", min=1)] = 128,
+    timeout: Annotated[float, option("--timeout SECONDS", "How long one request may take.")] = 30.0,
+    max_connections: Annotated[int, option("--max-connections N", "Open connections at once, at most.", min=1)] = 1000,
+    header_timeout: Annotated[float, option("--header-timeout SECONDS", "How long headers may take.")] = 10.0,
+    idle_timeout: Annotated[float, option("--idle-timeout SECONDS", "How long a connection may be idle.")] = 75.0,
     threads: Threads = None,
 ) -> None:
     """Answer over HTTP, and show a page to look into models.
@@ -47,6 +49,7 @@ def serve(
 
     \b
     modlm serve model
+    modlm serve demo
     modlm serve kn=models/kneser-ney wb=models/witten-bell --run runs/hybrid
     curl localhost:8765/score -d '{"text": "the company said"}'
     """  # fmt: skip

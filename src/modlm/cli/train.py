@@ -35,17 +35,19 @@ def train(
     *,
     output: Annotated[Path, option("-o --output DIR", "The run folder to write.")],
     text: TrainingText = None,
-    valid: Annotated[Path | None, option("--valid TEXT", "Text by which the best model is kept.")] = None,
+    valid: Annotated[Path | None, option("--valid TEXT", "Text that decides which model is kept.")] = None,
     test: Annotated[Path | None, option("--test TEXT", "Text whose perplexity is reported.")] = None,
     kind: Annotated[
         str | None,
         option("--kind neural|interpolated|hybrid", "Delta columns, n-gram columns, or both.  [default: hybrid]"),
     ] = None,
     net: Annotated[str | None, option("--net feedforward|rnn|gru|lstm", "The net behind λ.  [default: lstm]")] = None,
-    hidden: Annotated[int | None, option("--hidden N", "Units of a layer.  [default: 200]", min=1)] = None,
-    order: Annotated[int | None, option("--order N", "Of the n-gram columns.  [default: 5]", min=1, max=16)] = None,
+    hidden: Annotated[int | None, option("--hidden N", "Hidden units per layer.  [default: 200]", min=1)] = None,
+    order: Annotated[
+        int | None, option("--order N", "Words in the longest n-gram.  [default: 5]", min=1, max=16)
+    ] = None,
     smoothing: Annotated[
-        str | None, option("--smoothing NAME", "Of the n-gram columns.  [default: modified-kneser-ney]")
+        str | None, option("--smoothing NAME", "Smoothing of the n-gram columns.  [default: modified-kneser-ney]")
     ] = None,
     vocab: VocabOption = None,
     tokenizer: TokenizerOption = None,
@@ -53,10 +55,10 @@ def train(
     min_count: Annotated[int | None, option("--min-count N", "Know only words seen at least N times.", min=1)] = None,
     epochs: Annotated[float | None, option("--epochs X", "Passes over the text at most.  [default: 20]")] = None,
     minutes: Annotated[float | None, option("--minutes X", "Training time at most.  [default: no limit]")] = None,
-    seed: Annotated[int | None, option("--seed N", "Of all randomness.  [default: 1]")] = None,
+    seed: Annotated[int | None, option("--seed N", "Random seed.  [default: 1]")] = None,
     changes: Annotated[list[str] | None, option("--set A.B=C", "Any setting of docs/training.md. Repeatable.")] = None,
-    resume: Annotated[bool, option("--resume", "Go on with the run in DIR; start it if there is none yet.")] = False,
-    device: Annotated[str, option("--device auto|cpu|cuda|mps", "Where the net is computed.")] = "auto",
+    resume: Annotated[bool, option("--resume", "Continue the run in DIR; start it if there is none yet.")] = False,
+    device: Annotated[str, option("--device auto|cpu|cuda|mps", "Where the net runs.")] = "auto",
     tensorboard: Annotated[bool, option("--tensorboard", "Write DIR/tensorboard as well.")] = False,
     threads: Threads = None,
     json: Json = False,
@@ -136,7 +138,7 @@ def settings_table(
     elif resumed is not None and resumed.is_file():
         table = read_table(resumed)
     elif resumed is not None and flags["text"] is None:
-        raise ConfigError(f"There is no run in {resumed.parent} to go on with: it has no {CONFIG}.")
+        raise ConfigError(f"There is no run in {resumed.parent} to continue: it has no {CONFIG}.")
     for path, value in flags.items():
         if value is None:
             continue
@@ -177,9 +179,9 @@ def check_device(device: str) -> None:
 def check_target(folder: Path, *, new: bool) -> None:
     """Refuse at once what would be refused later; other processes of a run may come when the first has written."""
     if folder.is_file():
-        raise OutputError(f"{folder} is a file, but a folder is to be written there. Choose another name.")
+        raise OutputError(f"{folder} is a file, but a folder should be written there. Choose another name.")
     if new and folder.is_dir() and any(folder.iterdir()):
-        raise OutputError(f"{folder} already exists. Go on with the run in it with --resume, or choose another name.")
+        raise OutputError(f"{folder} already exists. Continue its run with --resume, or choose another name.")
 
 
 # ---- what came out ---------------------------------------------------------------------------------------------------

@@ -16,15 +16,16 @@ from modlm.cli.train import check_device, settings_table
 def tune(
     config: Annotated[str | None, argument("CONFIG", "A TOML file or a preset, as for modlm train.")] = None,
     *,
-    output: Annotated[Path, option("-o --output DIR", "The folder of the search.")],
+    output: Annotated[Path, option("-o --output DIR", "The folder to write the search into.")],
     vary: Annotated[
-        list[str] | None, option("--vary A.B=LOW:HIGH", "A range, with :log if need be, or A.B=X,Y. Repeatable.")
+        list[str] | None,
+        option("--vary A.B=LOW:HIGH", "A range (LOW:HIGH:log for a log scale), or A.B=X,Y. Repeatable."),
     ] = None,
-    trials: Annotated[int, option("--trials N", "Runs in all, those done counted.", min=1)] = 20,
+    trials: Annotated[int, option("--trials N", "Runs in total, including those already done.", min=1)] = 20,
     text: TrainingText = None,
-    valid: Annotated[Path | None, option("--valid TEXT", "Text by which runs are judged.")] = None,
+    valid: Annotated[Path | None, option("--valid TEXT", "Text that decides which settings are best.")] = None,
     changes: Annotated[list[str] | None, option("--set A.B=C", "A setting that all trials share. Repeatable.")] = None,
-    device: Annotated[str, option("--device auto|cpu|cuda|mps", "Where nets are computed.")] = "auto",
+    device: Annotated[str, option("--device auto|cpu|cuda|mps", "Where nets run.")] = "auto",
     threads: Threads = None,
     json: Json = False,
 ) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 
 from modlm.ground.arrays import Ids, inlined, intrinsic, kernel
+from modlm.ground.memory_kernels import prefetch as prefetch
 
 ONE, NOT_FOUND = np.uint64(1), np.uint64(0)
 WIDTH, NARROW = np.uint64(64), np.uint64(16)
@@ -53,24 +54,6 @@ def lowest_bit(typing_context: Any, mask: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for array[index], wherever the index points, without waiting for it."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = signature.args[0]
-        view = context.make_array(kind)(context, builder, arguments[0])
-        place = cgutils.get_item_pointer(context, builder, kind, view, [arguments[1]], wraparound=False)
-        place = builder.bitcast(place, cgutils.voidptr_t)
-        number = ir.IntType(32)
-        form = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], form)
-        builder.call(function, [place, number(0), number(3), number(1)])  # a read, to all cache levels, of data
-        return context.get_dummy_value()
-
-    return types.void(array, types.uint64), generate
 
 
 @inlined

@@ -59,8 +59,8 @@ def word_frequencies(model: LanguageModel, text: Text | Corpus | None = None) ->
             )
         return np.asarray(counts.frequencies[1 : 1 + len(model.vocabulary)], dtype=np.int64)
     frequencies = np.zeros(len(model.vocabulary) + 1, dtype=np.int64)
-    for ids, _ in read_parts(text, model.vocabulary):
-        frequencies += np.bincount(ids, minlength=len(frequencies))
+    for block in read_parts(text, model.vocabulary):
+        frequencies += np.bincount(block.ids, minlength=len(frequencies))
     return frequencies[:-1]
 
 
@@ -77,5 +77,5 @@ def perplexity_by_frequency(
             seen[place] += np.count_nonzero(inside)
             totals[place] += part.log_probs[inside].sum()
     if len(seen) and seen.max() == 0 and math.isinf(max(limits)):
-        raise InputError("There are no sentences to score. Give a text with one sentence a line.")
+        raise InputError("There are no sentences to score. Give a text with one sentence per line.")
     return [FrequencyBand(limit, int(n), float(total)) for limit, n, total in zip(limits, seen, totals, strict=True)]

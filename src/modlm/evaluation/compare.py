@@ -93,7 +93,7 @@ def compare_models(
         raise ConfigError("A comparison needs at least two models.")
     corpus = text if isinstance(text, Corpus) else Corpus.from_text(text, _tokens(models))
     if corpus.sentences == 0:
-        raise InputError("There are no sentences to compare on. Give a text with one sentence a line.")
+        raise InputError("There are no sentences to compare on. Give a text with one sentence per line.")
     scores = tuple(scored for model in models for scored in scored_parts(model, corpus))  # a corpus is one part
     lengths = np.diff(corpus.starts) - 1
     first_S, *others_S = (own.sentence_sums() for own in scores)

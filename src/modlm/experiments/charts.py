@@ -1,4 +1,4 @@
-"""Two small charts for a page: horizontal bars as HTML, which fits any width, and labelled points as SVG.
+"""Two small charts for a page: horizontal bars as HTML, which fits any width, and numbered points as SVG.
 
 Neither needs a script or a plotting package; colours and fonts come from the page's style sheet.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 WIDTH, HEIGHT = 720, 360  # of the scatter chart, with its margins
 LEFT, RIGHT, TOP, BOTTOM = 64, 24, 16, 52
 BEST = ' class="best"'
-LETTER = 7.0  # width of an average letter of a label
+LETTER = 8.0  # width of a figure of a label
 FACTORS = ((1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))  # of powers of ten, the finest first
 
 
@@ -40,7 +40,7 @@ def bar_chart(points: Sequence[Point], *, unit: str) -> str:
 
 
 def scatter_chart(points: Sequence[Point], *, title: str, x_label: str, y_label: str) -> str:
-    """Labelled points between two logarithmic axes that begin near the smallest values."""
+    """Numbered points between two logarithmic axes that begin near the smallest values, and below them their names."""
     x_ticks, y_ticks = ticks([point.x for point in points]), ticks([point.y for point in points])
     across, down = _scale(x_ticks, LEFT, WIDTH - RIGHT), _scale(y_ticks, HEIGHT - BOTTOM, TOP)
     grid = [
@@ -60,10 +60,12 @@ def scatter_chart(points: Sequence[Point], *, title: str, x_label: str, y_label:
     places = [(across(point.x), down(point.y)) for point in points]
     dots = "".join(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="5"/>\n' for x, y in places)
     described = "; ".join(f"{point.label}: {point.x:g}, {point.y:g}" for point in points)
+    names = "".join(f"<li>{html.escape(point.label)}, {html.escape(point.shown)}</li>\n" for point in points)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(title)}">\n'
         f"<desc>{html.escape(f'{x_label}, {y_label}. {described}')}</desc>\n"
-        f"{''.join(grid)}{axes}{dots}{_labels([point.label for point in points], places)}</svg>\n"
+        f"{''.join(grid)}{axes}{_labels(places)}{dots}</svg>\n"
+        f'<ol class="names">\n{names}</ol>\n'
     )
 
 
@@ -73,20 +75,23 @@ def _scale(steps: Sequence[float], begin: float, end: float) -> Callable[[float]
     return lambda value: begin + (end - begin) * (math.log(value) - low) / (high - low)
 
 
-def _labels(names: list[str], places: list[tuple[float, float]]) -> str:
-    """Names beside their points, on the side with room, pushed up or down when two would lie on each other."""
+def _labels(places: list[tuple[float, float]]) -> str:
+    """Numbers near their points, each at the end of a line, where nothing else lies."""
     taken = [(x - 6, x + 6, y) for x, y in places]
     drawn = []
-    for name, (x, y) in sorted(zip(names, places, strict=True), key=lambda item: item[1][1]):
-        width = LETTER * len(name)
-        spots = [(x + 10, y + shift, "start") for shift in (0, -14, 14)]
-        spots += [(x - 10 - width, y + shift, "end") for shift in (0, -14, 14)]
-        spots += [(x - width / 2, y + shift, "middle") for shift in (-18, 18, -32, 32)]
-        left, line, anchor = min(spots, key=lambda spot: _crowd(spot[0], spot[1], width, taken))
-        taken.append((left, left + width, line))
-        at = left + {"start": 0, "middle": width / 2, "end": width}[anchor]
-        place = f'x="{at:.1f}" y="{line:.1f}" dy="0.35em" text-anchor="{anchor}"'
-        drawn.append(f'<text class="name" {place}>{html.escape(name)}</text>\n')
+    for number, (x, y) in sorted(enumerate(places, start=1), key=lambda item: item[1][1]):
+        width = LETTER * len(str(number))
+        spots = [
+            (x + far * math.cos(turn * math.pi / 4), y + far * math.sin(turn * math.pi / 4))
+            for far in (16, 28, 40, 52)
+            for turn in (0, 4, 7, 5, 1, 3, 6, 2)
+        ]
+        across, down = min(spots, key=lambda spot: _crowd(spot[0] - width / 2, spot[1], width, taken))
+        taken.append((across - width / 2, across + width / 2, down))
+        drawn.append(
+            f'<line class="leader" x1="{x:.1f}" y1="{y:.1f}" x2="{across:.1f}" y2="{down:.1f}"/>\n'
+            f'<text class="name" x="{across:.1f}" y="{down:.1f}" dy="0.35em" text-anchor="middle">{number}</text>\n'
+        )
     return "".join(drawn)
 
 

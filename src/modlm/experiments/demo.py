@@ -1,12 +1,14 @@
-"""The tour: n-gram families and one net of each kind on text that Python carries, tables, predictions, a report.
+"""The tour: n-gram families and one net of each kind on text that ships with Python, tables, predictions, a report.
 
-In: nothing but the running Python. Out: a folder with `model/` (the best model), `report.html` and `text/` (the three
-parts of the text). Models are chosen by the perplexity of the validation part; the test part is only reported.
+In: nothing but the running Python. Out: a folder with a model of each kind (`ngram/`, and the runs `neural/`,
+`interpolated/` and `hybrid/`), `report.html` and `text/` (the three parts of the text); `modlm serve` opens it whole.
+The best is chosen by the perplexity of the validation part; the test part is only reported.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import platform
 import shutil
@@ -34,7 +36,8 @@ ORDER = 5
 MIN_COUNT = 2  # words seen once in training are unknown, so that the models learn what unknown words do
 CONTEXTS = ("return true if", "this is a", "the value of")
 SENTENCE = "return true if the value is a list ."
-REPEATS = 3  # of the timed scoring; the fastest counts
+REPEATS = 3  # of the timed scoring, unless it takes long; the fastest counts
+LONG = 1.0  # seconds
 WORDS = 6  # predictions for each context
 
 # Nets small enough for two cores. Settings are the best of a few runs of each kind by the perplexity of the validation
@@ -53,7 +56,9 @@ NETS: dict[str, Table] = {
     },
     HYBRID: {"kind": "hybrid", "net": SMALL},
 }  # fmt: skip
-KINDS = ("modified-kneser-ney", *NETS)  # a model of each kind
+KINDS = {  # a model of each kind, and the folder that keeps it
+    "modified-kneser-ney": "ngram", **{label: str(settings["kind"]) for label, settings in NETS.items()},
+}  # fmt: skip
 
 Say = Callable[[str], None]
 
@@ -61,7 +66,7 @@ Say = Callable[[str], None]
 def run_demo(target: Path, *, say: Say, overwrite: bool = False, text: DemoText | None = None) -> DemoResult:
     """Run everything and write the folder; `say` gets a line whenever there is something to see."""
     begun = time.perf_counter()
-    earlier = all((target / name).is_file() for name in ("model/model.json", "report.html", "text/train.txt"))
+    earlier = all((target / name).is_file() for name in ("report.html", "text/train.txt"))
     if target.exists() and not overwrite and not earlier:
         raise OutputError(
             f"{target} exists and is no earlier demo. Choose another folder with -o, or overwrite it with --force."
@@ -75,12 +80,17 @@ def run_demo(target: Path, *, say: Say, overwrite: bool = False, text: DemoText 
         scratch = place / "scratch"
         say(line(COLUMNS))
         rows = []
-        for row in chain(trained(train, paths, scratch / "ngrams"), trained_nets(paths, scratch, say)):
+        for row in chain(trained(train, paths, scratch / "ngrams"), trained_nets(paths, scratch, place, say)):
             rows.append(row)
             say(line(row.cells))
-        best = min(rows, key=lambda row: row.valid)
-        save(best.model, place / "model", card=card(best))
+            if row.label in KINDS and row.label not in NETS:
+                save(row.model, place / KINDS[row.label], card=card(row))
+        best = min((row for row in rows if row.label in KINDS), key=lambda row: row.valid)
         result = found(rows, best, train, paths, begun)
+        for run in place.glob("*/config.toml"):  # its texts are where they stay
+            run.write_text(
+                run.read_text(encoding="utf-8").replace(str(place), str(target.absolute())), encoding="utf-8"
+            )
         shutil.rmtree(scratch, ignore_errors=True)
         (place / "report.html").write_text(page(result), encoding="utf-8")
     return result
@@ -93,6 +103,7 @@ def found(rows: list[Trained], best: Trained, train: Corpus, paths: dict[str, Pa
     return DemoResult(
         rows=tuple(rows),
         best=best,
+        folder=KINDS[best.label],
         predictions=tuple((context, best.model.next_words(context, WORDS)) for context in CONTEXTS),
         explained=explained,
         explanation=tuple(explained.model.explain(SENTENCE)),
@@ -124,24 +135,37 @@ def trained(train: Corpus, paths: dict[str, Path], scratch: Path) -> Iterator[Tr
         yield timed(f"{smoothing}, static λ", partial(static, train, smoothing, paths["valid"]), paths, scratch)
 
 
-def trained_nets(paths: dict[str, Path], scratch: Path, say: Say) -> Iterator[Trained]:
-    """One net of each kind; none where torch is not installed."""
+def trained_nets(paths: dict[str, Path], scratch: Path, place: Path, say: Say) -> Iterator[Trained]:
+    """One net of each kind, whose runs stay without their checkpoints; none where torch is not installed."""
     if find_spec("torch") is None or find_spec("safetensors") is None:
-        say("Nets need torch, which is not installed: pip install 'modlm[neural]'")
+        say("Nets need torch, which is not installed: pip install '.[neural]'")
         return
-    for number, label in enumerate(NETS):
-        yield timed(label, partial(net, label, paths, scratch / f"run-{number}"), paths, scratch / "nets")
+    import torch
+
+    most = torch.get_num_threads()
+    for label in NETS:
+        folder = place / KINDS[label]
+        yield timed(label, partial(net, label, paths, folder, scratch / "cache"), paths, scratch / "nets")
+        torch.set_num_threads(most)
+        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
 
 
-def net(label: str, paths: dict[str, Path], folder: Path) -> LanguageModel:
+def net(label: str, paths: dict[str, Path], folder: Path, cache: Path) -> LanguageModel:
     """The model of a run in the folder, opened from there."""
+    import torch
+
     from modlm.model.folder import load
+    from modlm.training.journal import TIMINGS
     from modlm.training.run import train
 
     texts = {"text": str(paths["train"].absolute()), "valid": str(paths["valid"].absolute())}
-    with cache_in(folder.parent / "cache"):
+    with cache_in(cache):
         config = run_config(merged(merged(COMMON, NETS[label]), texts), where="demo")
-        return load(train(config, folder).model)
+        model = load(train(config, folder).model)
+    # Scored with as many threads as the run ended with: on a busy machine several wait for each other all the time.
+    ended = json.loads((folder / TIMINGS).read_text(encoding="utf-8").splitlines()[-1])
+    torch.set_num_threads(int(ended["threads"]))
+    return model
 
 
 @contextlib.contextmanager
@@ -168,18 +192,19 @@ def timed(label: str, make: Callable[[], LanguageModel], paths: dict[str, Path],
     begun = time.perf_counter()
     model = make()
     seconds = time.perf_counter() - begun
-    valid, *tests = (model.perplexity(paths[part]) for part in ("valid", *("test",) * REPEATS))
+    valid, *tests = (model.perplexity(paths[part]) for part in ("valid", "test"))
+    if tests[0].seconds < LONG:
+        tests += [model.perplexity(paths["test"]) for _ in range(1, REPEATS)]
     speed = max(test.words_per_second for test in tests)
     save(model, scratch, overwrite=True)
     return Trained(label, model, seconds, valid.perplexity, tests[0].perplexity, speed, folder_bytes(scratch))
 
 
-def card(best: Trained) -> str:
+def card(row: Trained) -> str:
     """The model's card."""
     return (
-        f"# {best.label}, from the demo\n\n"
+        f"# {row.label}, from the demo\n\n"
         f"- Trained on the docstrings, comments and language reference of Python {platform.python_version()}\n"
-        f"- Perplexity: {best.valid:.2f} on the validation part, by which it was chosen; {best.test:.2f} on the test "
-        f"part\n\n"
+        f"- Perplexity: {row.valid:.2f} on the validation part, {row.test:.2f} on the test part\n\n"
         f"Made by modlm {__version__}: modlm demo\n"
     )

@@ -23,7 +23,7 @@ PRUNING = 1e-7  # relative rise in perplexity for which an n-gram goes
 INFINITE = 1e9  # perplexities from here on are shown as such
 SHOWN = 0.005  # shares below this are not told
 COLOURS = 8  # as many as the style sheet has; columns beyond share the last
-TITLE = "modlm: n-grams, nets and hybrids on the text that Python carries"
+TITLE = "modlm: n-grams, nets and hybrids on text that ships with Python"
 COLUMNS = ("model", "valid", "test", "words/s", "size", "training")
 NOTE = (
     "N-grams have order 5 unless it says otherwise. words/s is scoring the test part from its file; training is "
@@ -60,10 +60,12 @@ class Trained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoResult:
-    """What the demo found; `best` is by validation perplexity."""
+    """What the demo found; `best` is by validation perplexity, among those that are kept."""
 
     rows: tuple[Trained, ...]
     best: Trained
+    folder: str
+    """Where the demo's folder keeps it."""
     predictions: tuple[tuple[str, list[Prediction]], ...]
     """The words most likely to follow some contexts, by the best model."""
     explained: Trained
@@ -100,12 +102,12 @@ def page(result: DemoResult) -> str:
         f"seen once in training count as unknown."
     )
     saved = (
-        f"Best on the validation part, and so the model that was saved: {best.label}, with a test perplexity of "
+        f"Best on the validation part of those that were saved: {best.label}, with a test perplexity of "
         f"{shown(best.test)}. Perplexity counts every word and one end for each sentence; lower is better."
     )
     closing = (
         f"modlm {__version__}, {python}, {processor()}, {threads()} threads. The whole demo took {result.seconds:.0f} "
-        f'seconds. In this folder, try: modlm next model "{result.predictions[0][0]}"'
+        f'seconds. In this folder, try: modlm serve . and modlm next {result.folder} "{result.predictions[0][0]}"'
     )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

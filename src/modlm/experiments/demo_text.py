@@ -46,7 +46,7 @@ class DemoText:
         return DemoText(train=self.train + other.train, valid=self.valid + other.valid, test=self.test + other.test)
 
     def write(self, folder: Path) -> dict[str, Path]:
-        """The parts as files, one sentence a line."""
+        """The parts as files, one sentence per line."""
         folder.mkdir(parents=True, exist_ok=True)
         paths = {part: folder / f"{part}.txt" for part in SHARES}
         for part, path in paths.items():

@@ -2,18 +2,26 @@
 
 Such a text is flat ids, `<s> w … </s> <s> w …`: a line end in it is `</s>` and the `<s>` behind it. What a continuation
 adds are the ids behind those of its prompt, as they stand when both are encoded together.
+
+Outside, the same text is tokens: words or what a tokenizer makes, each with the white space before it, and line ends.
+Their ids are the model's, or the tokenizer's where it has one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from modlm.ground.arrays import Floats, Ids, Ints
+from modlm.errors import VocabularyError
+from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints
 from modlm.model.language_model import LanguageModel, sliding_windows
-from modlm.model.sampling import Sampling, adjusted
-from modlm.text.vocabulary import END, UNKNOWN
+from modlm.model.sampling import Draw, Sampling, drawn_lines
+from modlm.text.tokens import NEAR, TokenVocabulary
+from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
 
 TOGETHER = 32  # positions whose whole distributions are in memory at a time
 
@@ -55,13 +63,71 @@ def continuation(model: LanguageModel, prompt: str, text: str) -> Continuation:
 
 def is_greedy(model: LanguageModel, ids: Ids, places: Ints) -> bool:
     """Whether the most probable word stands at each place."""
+    rows = rows_before(model, ids, places)
+    return all(int(np.argmax(row_J)) == word for row_J, word in zip(rows, ids[places].tolist(), strict=True))
+
+
+def rows_before(model: LanguageModel, ids: Ids, places: Ints) -> Iterator[AnyFloats]:
+    """The whole next-word distribution at each place of a text."""
     windows_TC = sliding_windows(ids, min(model.window_length, len(ids)))
     for begin in range(0, len(places), TOGETHER):
-        some = places[begin : begin + TOGETHER]
-        best = np.argmax(model.distributions(model.state_after(windows_TC[some])), axis=1)
-        if (best != ids[some]).any():
-            return False
-    return True
+        yield from model.distributions(model.state_after(windows_TC[places[begin : begin + TOGETHER]]))
+
+
+# ---- tokens as others see them ---------------------------------------------------------------------------------------
+
+
+class Prompt(NamedTuple):
+    """A text whose last line is open, and its tokens."""
+
+    text: str
+    ids: Ids
+    pieces: list[str]
+    """What each id adds to the text; together with white space behind the last they are the text. Nothing for `<s>`."""
+    places: Ints
+    """Where in the ids the tokens stand: everywhere but at `<s>`, unless it was given."""
+
+
+def prompt_of(model: LanguageModel, given: str | Sequence[int]) -> Prompt:
+    """A text, or the ids of its tokens; it begins a line in either case."""
+    vocabulary = model.vocabulary
+    if isinstance(given, str):
+        ids, pieces = text_ids(model, given), [""]
+        for line in given.split("\n"):
+            done = 0
+            for _, end in vocabulary.places(line):
+                pieces.append(line[done : max(end, done)])
+                done = max(end, done)
+            pieces += [line[done:] + "\n", ""]
+        return Prompt(given, ids, pieces[: len(ids)], np.flatnonzero(ids != vocabulary.start))
+    ids, begun = own_ids(vocabulary, given)
+    starts = set(np.flatnonzero(ids == vocabulary.start).tolist())
+    lines = np.maximum.accumulate(np.where(ids == vocabulary.start, np.arange(len(ids)), 0)).tolist()
+    pieces = [
+        "" if place in starts else piece(vocabulary, ids[lines[place] + 1 : place], word)
+        for place, word in enumerate(ids.tolist())
+    ]
+    places = np.flatnonzero(ids != vocabulary.start)
+    return Prompt("".join(pieces), ids, pieces, np.append(0, places) if begun else places)
+
+
+def piece(vocabulary: Vocabulary, before: Ids, word: int) -> str:
+    """What a word adds to the text of its line so far."""
+    return "\n" if word == END else vocabulary.continuation(before[-NEAR:], word)
+
+
+def written(
+    model: LanguageModel, prompt: Prompt, sampling: Sampling, rng: np.random.Generator
+) -> Iterator[tuple[Draw, Ids, str]]:
+    """What the model writes behind a prompt: each word, those before it in its line, and what it adds to the text."""
+    vocabulary = model.vocabulary
+    line = prompt.ids[int(np.flatnonzero(prompt.ids == vocabulary.start)[-1]) + 1 :]
+    spaced = len("".join(prompt.pieces)) < len(prompt.text)
+    for draw in drawn_lines(model, prompt.ids[None, -model.window_length :], sampling, rng):
+        added = piece(vocabulary, line, draw.word)
+        yield draw, line, added.removeprefix(" ") if spaced else added
+        spaced = False
+        line = line[:0] if draw.word == END else np.append(line[-NEAR:], np.uint32(draw.word))
 
 
 def generated(
@@ -75,23 +141,39 @@ def generated(
 ) -> str:
     """What the model writes behind a prompt, up to a stop string (which is left out) or so many words; greedy unless
     told otherwise. Line ends are written like words."""
-    sampling, rng = sampling or Sampling(temperature=0), rng or np.random.default_rng()
-    vocabulary, ids = model.vocabulary, text_ids(model, prompt)
-    states, text = model.state_after(ids[None, -model.window_length :]), ""
-    lines = [vocabulary.decode(ids[int(np.flatnonzero(ids == vocabulary.start)[-1]) + 1 :])]
-    shown = len(vocabulary.join(lines[0]))  # of the prompt's open line
-    for _ in range(most):
-        probs = adjusted(model.distributions(states)[0], sampling)
-        word = int(np.searchsorted(np.cumsum(probs), rng.random(), side="right"))
-        word = min(word, int(np.flatnonzero(probs)[-1]))
-        for step in (END, vocabulary.start) if word == END else (word,):
-            states, _ = model.advance(states, np.array([step], np.uint32))
-        if word == END:
-            lines.append([])
-        else:
-            lines[-1].append(vocabulary.word(word))
-        text = "\n".join(map(vocabulary.join, lines))[shown:]
+    sampling = replace(sampling or Sampling(temperature=0), max_words=most)
+    text = ""
+    for _, _, added in written(model, prompt_of(model, prompt), sampling, rng or np.random.default_rng()):
+        text += added
         stops = [at for stop in until if stop and (at := text.find(stop)) >= 0]
         if stops:
             return text[: min(stops)]
     return text
+
+
+@lru_cache(maxsize=16)
+def id_tables(vocabulary: Vocabulary) -> tuple[Ints, Ids]:
+    """For each of our ids, `<s>` too, the token's id outside; and the other way round."""
+    if not isinstance(vocabulary, TokenVocabulary):
+        same = np.arange(len(vocabulary) + 1)
+        return same, same.astype(np.uint32)
+    known = len(vocabulary.ours)  # behind them: what the tokenizer has no token for
+    outside = np.append(vocabulary.theirs, known + 2)
+    outside[:2] = np.where(outside[:2] < 0, [known + UNKNOWN, known + END], outside[:2])
+    own = np.append(vocabulary.ours, np.array([UNKNOWN, END, vocabulary.start], np.uint32))
+    return np.where(outside < 0, outside[UNKNOWN], outside), own
+
+
+def own_ids(vocabulary: Vocabulary, given: Sequence[int]) -> tuple[Ids, bool]:
+    """The ids of a text from those of its tokens, and whether `<s>` (or a special token) was the first of them."""
+    own, ids = id_tables(vocabulary)[1], np.asarray(given, np.int64)
+    wrong = ids[(ids < 0) | (ids >= len(own))]
+    if len(wrong):
+        raise VocabularyError(f"There is no token {wrong[0]}: ids go from 0 to {len(own) - 1} here.")
+    special = vocabulary.special if isinstance(vocabulary, TokenVocabulary) else ()
+    begun = len(ids) > 0 and (ids[0] in special or own[ids[0]] == vocabulary.start)
+    text = own[ids[int(begun) :]]
+    if (text == vocabulary.start).any():
+        raise VocabularyError("The token <s> stands inside the prompt. It may only be the first: lines end with </s>.")
+    text = np.insert(text, np.flatnonzero(text == END) + 1, vocabulary.start)
+    return np.append(np.uint32(vocabulary.start), text), bool(begun)

@@ -8,13 +8,12 @@ nets do; what stands here takes the weights and multiplies.
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Reads, Rows, rows_of
+from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Reads, Rows, rows_of
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Floats, Ids
 from modlm.store.folder import Folder, Parts
@@ -42,7 +41,7 @@ class Mixer(abc.ABC):
         """log lambda (B, K) in each context, and the states after it; exp of a row sums to 1."""
 
     @classmethod
-    def fitted(cls, layout: ColumnLayout, blocks: Mapping[str, Block], rows: Rows) -> Self:
+    def fitted(cls, layout: ColumnLayout, blocks: Blocks, rows: Rows) -> Self:
         """The mixer that suits the rows of a held-out text, without `<s>`; nets are trained in `training/` instead."""
         raise ConfigError(f"A mixer of the kind {cls.kind!r} cannot be fitted to a held-out text.")
 
@@ -54,23 +53,29 @@ class Mixer(abc.ABC):
             )
 
     def log_probs(
-        self, ids: Ids, blocks: Mapping[str, Block], out: Floats, state: Any = None, *, carried: bool = False
-    ) -> Any:
+        self, ids: Ids, blocks: Blocks, out: Floats, state: Any = None, *, carried: bool = False, beside: Beside = ALONE
+    ) -> tuple[Any, Any]:
         """Write log P of every word of a text of whole sentences from the dense blocks; at `<s>` anything.
 
-        Gives the state after the text, to go on with, if it is `carried`.
+        Gives what the next text goes on with: the state after this one, if it is `carried`, and the blocks' memory.
         """
         if self.state_size:
             raise ConfigError(f"A mixer with a state writes its own log_probs, but {type(self).__name__} does not.")
-        rows = rows_of(blocks.values(), ids)
-        contexts_TW = contexts_along(ids, self.reads.words)
-        weights_TK = np.exp(self.log_weights(contexts_TW, rows.features_TF, no_state(len(ids)))[0])
+        rows = rows_of(blocks, ids, beside)
+        weights_TK = np.exp(self._along(ids, rows.features_TF, beside))
         probs_T = np.einsum("tk,tk->t", rows.probs_TK, weights_TK[:, : rows.probs_TK.shape[1]])
         if self.deltas:
             probs_T += own_weights(weights_TK, ids, self.deltas)[:, -1]
         with np.errstate(divide="ignore"):
             out[:] = np.log(probs_T)
-        return None
+        return None, rows.memory
+
+    def _along(self, ids: Ids, features_TF: Floats, beside: Beside) -> Floats:
+        """log lambda at every position of a text, for a mixer without memory."""
+        contexts_TW, sources = contexts_along(ids, self.reads.words), ALONE
+        if self.reads.source and len(ids):
+            sources = beside.along(ids, int(ids[0]))
+        return self.log_weights(contexts_TW, features_TF, no_state(len(ids)), sources)[0]
 
     def weights(self, features_BF: Floats) -> Floats:
         """lambda (B, K) of a mixer that looks at nothing but features."""
@@ -88,11 +93,11 @@ class Mixer(abc.ABC):
         log_weights_BK, after_BS = self.log_weights(contexts_BW, features_BF, state_BS, beside)
         return own_weights(np.exp(log_weights_BK), words_B, self.deltas), after_BS
 
-    def weights_along(self, ids: Ids, features_TF: Floats) -> Floats:
+    def weights_along(self, ids: Ids, features_TF: Floats, beside: Beside = ALONE) -> Floats:
         """`weights_of` every word of a sentence `<s> w … </s>`."""
         if self.state_size:
             raise ConfigError(f"A mixer with a state writes its own weights_along, but {type(self).__name__} does not.")
-        return self.weights_of(ids, contexts_along(ids, self.reads.words), features_TF, no_state(len(ids)))[0]
+        return own_weights(np.exp(self._along(ids, features_TF, beside)), ids, self.deltas)
 
     def __repr__(self) -> str:
         return self.kind

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
-from modlm.blocks.block import Block, Rows
+from modlm.blocks.block import Beside, Block, Rows
 from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError, InputError, VocabularyError, choose
 from modlm.mixers import StaticMixer, expectation_maximisation
@@ -110,11 +110,12 @@ def block_name(wanted: str, taken: Mapping[str, object]) -> str:
 
 def rows_of(mixture: Mixture, text: Any) -> Rows:
     """The row of D, and the features, for every prediction of a text."""
-    parts = []
-    for ids, _ in read_parts(text, mixture.vocabulary):
-        for place, rows in mixture.row_chunks(ids):
-            predicted_T = ids[place] != mixture.vocabulary.start
+    parts, memory = [], None
+    for block in read_parts(text, mixture.vocabulary):
+        for place, rows in mixture.row_chunks(block.ids, Beside(memory=memory)):
+            memory = rows.memory
+            predicted_T = block.ids[place] != mixture.vocabulary.start
             parts.append(Rows(rows.probs_TK[predicted_T], rows.features_TF[predicted_T]))
     if not parts:
-        raise InputError("There are no sentences to tune on. Give a text with one sentence a line.")
+        raise InputError("There are no sentences to tune on. Give a text with one sentence per line.")
     return Rows(np.concatenate([part.probs_TK for part in parts]), np.concatenate([part.features_TF for part in parts]))

@@ -2,18 +2,36 @@
 
 Every model of ours is one. A state holds the window of words that the columns and the mixer look at and, if the mixer
 has a memory, what it remembered before it saw the last word of that window: one step of the mixer is one prediction, so
-`<s>` is an input and `</s>` is not.
+`<s>` is an input and `</s>` is not. Where blocks learn from what they read, a state refers to what they keep of all of
+it, the window included, by their names; hypotheses share that and never change it. Where a source sentence is read, a
+state refers to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
-from modlm.blocks.block import DELTA, NOTHING, UNLIMITED, Block, ColumnLayout, Reads, Rows, rows_of, trimmed
+from modlm.blocks.block import (
+    ALONE,
+    DELTA,
+    NOTHING,
+    UNLIMITED,
+    Beside,
+    Block,
+    Blocks,
+    ColumnLayout,
+    Memories,
+    Reads,
+    Rows,
+    one_each,
+    rows_of,
+    trimmed,
+)
 from modlm.blocks.constant import ConstantBlock
 from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError
@@ -23,17 +41,19 @@ from modlm.mixers.mixer import Mixer, State
 from modlm.model.language_model import LONGEST, LanguageModel, States
 from modlm.store.folder import COLUMNS, Folder, Parts
 from modlm.store.manifest import FILE_NAME
+from modlm.text.folds import stretches
 from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 16  # positions whose rows are in memory at a time
 WINDOWS = 64  # contexts whose J by K columns are in memory at a time
+NO_SOURCE: Ids = np.zeros(0, np.uint32)
 NEURAL = "neural-mixture"  # what earlier versions called a mixture whose mixer is a net
 
 
 class Mixture(LanguageModel):
     """Any columns, any weights."""
 
-    def __init__(self, vocabulary: Vocabulary, blocks: Mapping[str, Block], mixer: Mixer) -> None:
+    def __init__(self, vocabulary: Vocabulary, blocks: Blocks, mixer: Mixer) -> None:
         if not blocks:
             raise ConfigError("A mixture needs at least one block of columns.")
         for name, block in blocks.items():
@@ -51,16 +71,20 @@ class Mixture(LanguageModel):
         columns = Reads.joined(block.reads for block in self.dense.values())
         self.reads = Reads.joined((mixer.reads, columns))
         self._keeps_lines = columns.document
-        self.reads_documents, looked_at = self.reads.document, self.reads.words
-        self.context_length = UNLIMITED if mixer.state_size else looked_at
-        window = ("words", np.uint32, (min(max(1, looked_at), LONGEST),))
-        state = ("state", np.float32, (mixer.state_size,))
-        self._dtype = np.dtype([window, state] if mixer.state_size else [window])
+        looked_at = self.reads.words
+        self.learners = {name: block for name, block in self.dense.items() if block.reads.learns}
+        self._reads_on = mixer.state_size > 0 or self.reads.learns
+        self.context_length = UNLIMITED if self._reads_on else looked_at
+        fields: list[Any] = [("words", np.uint32, (min(max(1, looked_at), LONGEST),))]
+        fields += [("state", np.float32, (mixer.state_size,))] if mixer.state_size else []
+        fields += [("memory", object)] if self.learners else []
+        fields += [("source", object)] if self.reads.source else []
+        self._dtype = np.dtype(fields)
 
     @property
     def window_length(self) -> int:
         """At least one word, at most LONGEST unless a memory reads on: farther words are lost to the columns."""
-        return max(1, self.context_length if self.mixer.state_size else min(self.context_length, LONGEST))
+        return max(1, self.context_length if self._reads_on else min(self.context_length, LONGEST))
 
     def described(self) -> dict[str, Any]:
         """Its mixer and blocks."""
@@ -89,67 +113,111 @@ class Mixture(LanguageModel):
 
     # ---- along texts ---------------------------------------------------------------------------------------------
 
-    def rows(self, ids: Ids) -> Rows:
+    def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
         """The rows of D and the features along a text, without delta columns."""
-        return rows_of(self.dense.values(), ids)
+        return rows_of(self.dense, ids, beside)
 
-    def row_chunks(self, ids: Ids) -> Iterator[tuple[slice, Rows]]:
+    def row_chunks(self, ids: Ids, beside: Beside = ALONE) -> Iterator[tuple[slice, Rows]]:
         """`rows` for stretches of whole sentences, so that memory does not grow with the text."""
-        for place in stretches(ids, self.vocabulary.start, CHUNK):
-            yield place, self.rows(ids[place])
+        memory = beside.memory
+        for place, sources in self._stretches(ids, beside.sources):
+            rows = self.rows(ids[place], Beside(sources, memory))
+            memory = rows.memory
+            yield place, rows
 
-    def log_probs(self, ids: Ids) -> Floats:
+    def log_probs(self, ids: Ids, beside: Beside = ALONE) -> Floats:
         """log P of each word; if the mixer carries its state over, the text is one document."""
-        return np.concatenate([np.zeros(0), *(log_probs for _, log_probs in self.along([ids]))])
+        return np.concatenate([np.zeros(0), *(log_probs for _, log_probs in self.along([ids], beside))])
 
     def word_probs(self, ids: Ids) -> Floats:
         """P of each word."""
         return np.exp(self.log_probs(ids))
 
-    def along(self, texts: Iterable[Ids]) -> Iterator[tuple[Ids, Floats]]:
-        """Stretches of one text with their log P; a mixer that carries its state goes on from one to the next."""
-        state: Any = None
+    def along(self, texts: Iterable[Ids], beside: Beside = ALONE) -> Iterator[tuple[Ids, Floats]]:
+        """Stretches of one text with their log P; each goes on from the state and the memory after the one before.
+
+        `beside` has what was learned before the text, and its source sentences, one behind the other.
+        """
+        state, memory, at = None, beside.memory, 0
         for ids in texts:
-            out, state = self._scored(ids, state, carried=self.mixer.reads.document)
+            after = at + int(np.count_nonzero(ids == self.vocabulary.start)) if beside.sources else 0
+            own = Beside(beside.sources[at:after], memory)
+            out, state, memory = self.read(ids, own, state, carried=self.mixer.reads.document)
+            at = after
             yield ids, out
 
-    def sentence_log_probs(self, ids: Ids) -> Floats:
+    def sentence_log_probs(self, ids: Ids, beside: Beside = ALONE) -> Floats:
         """log P of each word, each sentence on its own."""
-        return self._scored(ids, None, carried=False)[0]
+        if not self.learners:
+            return self.read(ids, beside)[0]
+        bounds = pairwise([*np.flatnonzero(ids == self.vocabulary.start).tolist(), len(ids)])
+        alone = [
+            self.read(ids[begin:end], replace(beside, sources=beside.sources[number : number + 1]))[0]
+            for number, (begin, end) in enumerate(bounds)
+        ]
+        return np.concatenate([np.zeros(0), *alone])
 
-    def _scored(self, ids: Ids, state: Any, *, carried: bool) -> tuple[Floats, Any]:
-        out = np.zeros(len(ids))
-        for place in stretches(ids, self.vocabulary.start, CHUNK):
-            state = self.mixer.log_probs(ids[place], self.dense, out[place], state, carried=carried)
+    def read(
+        self, ids: Ids, beside: Beside = ALONE, state: Any = None, *, carried: bool = False
+    ) -> tuple[Floats, Any, Any]:
+        """log P of each word of a text, and what goes on behind it: the mixer's state, if carried, and the memory."""
+        out, memory = np.zeros(len(ids)), beside.memory
+        for place, sources in self._stretches(ids, beside.sources):
+            own = Beside(sources, memory)
+            state, memory = self.mixer.log_probs(ids[place], self.dense, out[place], state, carried=carried, beside=own)
         out[ids == self.vocabulary.start] = 0.0
-        return out, state
+        return out, state, memory
 
-    def shares_along(self, ids: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
+    def _stretches(self, ids: Ids, sources: Sequence[Ids]) -> Iterator[tuple[slice, Sequence[Ids]]]:
+        """Neighbouring stretches of whole sentences with their sources."""
+        starts = np.concatenate(([0], np.flatnonzero(ids[1:] == self.vocabulary.start) + 1, [len(ids)]))
+        if sources and len(sources) != len(starts) - 1:
+            raise ConfigError(
+                f"There are {len(sources):,} source sentences for {len(starts) - 1:,} sentences. Give one for each."
+            )
+        for first, end in stretches(starts, CHUNK) if len(ids) else ():
+            yield slice(int(starts[first]), int(starts[end])), sources[first:end]
+
+    def shares_along(self, ids: Ids, beside: Beside = ALONE) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights of every word of a sentence and its end, in one pass of each block over it."""
-        rows = self.rows(ids)
-        weights_TK = self.mixer.weights_along(ids, rows.features_TF)
+        rows = self.rows(ids, beside)
+        weights_TK = self.mixer.weights_along(ids, rows.features_TF, beside)
         return self.layout.names, self._with_delta(rows.probs_TK[1:]), weights_TK[1:]
 
     # ---- states --------------------------------------------------------------------------------------------------
 
-    def start(self, count: int = 1) -> States:
-        """Windows that hold `<s>` alone, and nothing to remember."""
-        return self._renewed(count, self.vocabulary.start)
+    def start(self, count: int = 1, beside: Beside = ALONE) -> States:
+        """Windows that hold `<s>` alone, and nothing to remember but what `beside` has of texts before."""
+        states = self._renewed(count, self.vocabulary.start, beside)
+        if self.learners:
+            states["memory"] = self.remember(states["memory"], np.full(count, self.vocabulary.start, np.uint32))
+        return states
 
-    def state_after(self, windows_BC: Ids) -> States:
+    def state_after(self, windows_BC: Ids, beside: Beside = ALONE) -> States:
         """The windows, and a mixer with a memory taken through them word by word.
 
-        Without `<s>` it knows nothing before the first word.
+        Without `<s>` it knows nothing before the first word. Blocks that learn have read the windows, if `beside` has
+        their memories; without, they learn from the windows alone.
         """
         windows_BC = trimmed(windows_BC) if windows_BC.shape[1] else windows_BC
-        states = self._renewed(len(windows_BC), NOTHING)
-        if not self.mixer.state_size:
+        states = self._renewed(len(windows_BC), NOTHING, beside)
+        learning = bool(self.learners) and beside.memory is None
+        if not self.mixer.state_size and not learning:
             near_BC = windows_BC[:, -states["words"].shape[1] :]
             states["words"][:, states["words"].shape[1] - near_BC.shape[1] :] = self._since_the_start(near_BC)
             return states
         for words_B in windows_BC.T:
-            states = self._moved(states, words_B)
+            states = self._moved(states, words_B, learning=learning)
         return states
+
+    def remember(self, memory_B: Memories, words_B: Ids) -> Memories:
+        """What the blocks that learn keep, by name, after one more word each; NOTHING is no word."""
+        moved_B, read = memory_B.copy(), np.flatnonzero(words_B != NOTHING)
+        own = Beside(memory=memory_B[read])
+        kept = [block.remember(own.of(name).memory, words_B[read]) for name, block in self.learners.items()]
+        for place, memories in zip(read.tolist(), zip(*kept, strict=True), strict=True):
+            moved_B[place] = dict(zip(self.learners, memories, strict=True))
+        return moved_B
 
     def _since_the_start(self, windows_BC: Ids) -> Ids:
         """Windows with NOTHING before the last place at which a context begins."""
@@ -165,24 +233,27 @@ class Mixture(LanguageModel):
         log_probs[words >= len(self.vocabulary)] = 0.0
         return self._moved(states, words, after_BS), log_probs
 
-    def shares(self, windows_BC: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
+    def shares(self, windows_BC: Ids, words_B: Ids, beside: Beside = ALONE) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights for a word after each window; of the delta columns that of the word alone."""
-        probs_BK, weights_BK, _ = self._row_after(self.state_after(windows_BC), words_B)
+        probs_BK, weights_BK, _ = self._row_after(self.state_after(windows_BC, beside), words_B)
         return self.layout.names, probs_BK, weights_BK
 
-    def shares_after(self, window_1C: Ids, words_B: Ids) -> tuple[tuple[str, ...], Floats, Floats]:
+    def shares_after(
+        self, window_1C: Ids, words_B: Ids, beside: Beside = ALONE
+    ) -> tuple[tuple[str, ...], Floats, Floats]:
         """The same for several words after one window; the mixer, and a model that is a column, are asked once."""
         if not self.layout.deltas and any(isinstance(block, ModelBlock) for block in self.dense.values()):
-            columns_JK, weights_K = self.columns_after(window_1C)
+            columns_JK, weights_K = self.columns_after(window_1C, beside)
             return self.layout.names, columns_JK[words_B], np.repeat(weights_K[None, :], len(words_B), axis=0)
-        states = np.repeat(self.state_after(window_1C), len(words_B))
+        states = np.repeat(self.state_after(window_1C, beside), len(words_B))
         probs_BK, weights_BK, _ = self._row_after(states, words_B)
         return self.layout.names, probs_BK, weights_BK
 
-    def columns_after(self, window_1C: Ids) -> tuple[Floats, Floats]:
+    def columns_after(self, window_1C: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """D after one window, the delta columns joined into one: what they alone would predict; and lambda."""
-        states = self.state_after(window_1C)
-        found = [block.after(trimmed(states["words"])) for block in self.dense.values()]
+        states = self.state_after(window_1C, beside)
+        own, window_1C = self._beside(states), trimmed(states["words"])
+        found = [block.after(window_1C, own.of(name)) for name, block in self.dense.items()]
         columns = [columns_1JK[0] for columns_1JK, _ in found]
         weights_K = self._weights(states, [features_1F for _, features_1F in found])[0]
         if self.layout.deltas:
@@ -197,7 +268,8 @@ class Mixture(LanguageModel):
         out_BJ = np.zeros((len(states), len(self.vocabulary)))
         for begin in range(0, len(states), WINDOWS):
             some, some_BJ = states[begin : begin + WINDOWS], out_BJ[begin : begin + WINDOWS]
-            found = [block.to_mix(trimmed(some["words"])) for block in self.dense.values()]
+            windows_BC, own = trimmed(some["words"]), self._beside(some)
+            found = [block.to_mix(windows_BC, own.of(name)) for name, block in self.dense.items()]
             weights_BK = self._weights(some, [features_BF for features_BF, _ in found])
             if self.layout.deltas:
                 some_BJ += weights_BK[:, self.layout.dense :]
@@ -222,8 +294,8 @@ class Mixture(LanguageModel):
 
     def _row_after(self, states: States, words_B: Ids) -> tuple[Floats, Floats, State]:
         """The row of D for a word after each state, its weights, and what the mixer remembers afterwards."""
-        windows_BC = trimmed(states["words"])
-        found = (block.rows_after(windows_BC, words_B) for block in self.dense.values())
+        windows_BC, own = trimmed(states["words"]), self._beside(states)
+        found = (block.rows_after(windows_BC, words_B, own.of(name)) for name, block in self.dense.items())
         rows = Rows.joined([Rows.empty(len(states)), *found])
         weights_BK, after_BS = self.mixer.weights_of(words_B, *self._seen_by_mixer(states, rows.features_TF))
         return self._with_delta(rows.probs_TK), weights_BK, after_BS
@@ -232,15 +304,25 @@ class Mixture(LanguageModel):
         """A word's own delta column gives it 1."""
         return np.concatenate((probs_BD, np.ones((len(probs_BD), 1))), axis=1) if self.layout.deltas else probs_BD
 
-    def _seen_by_mixer(self, states: States, features_BF: Floats) -> tuple[Ids, Floats, State]:
-        """Contexts, features and memory; what is before a window is `<s>` to a mixer."""
+    def _beside(self, states: States) -> Beside:
+        """What states refer to."""
+        if not (self.learners or self.reads.source):
+            return ALONE
+        sources = states["source"].tolist() if self.reads.source else ()
+        return Beside(sources, states["memory"] if self.learners else None)
+
+    def _seen_by_mixer(self, states: States, features_BF: Floats) -> tuple[Ids, Floats, State, Beside]:
+        """Contexts, features, memory and sources; what is before a window is `<s>` to a mixer."""
         contexts_BC = np.minimum(states["words"], self.vocabulary.start)
         memory = states["state"] if self.mixer.state_size else np.zeros((len(states), 0), np.float32)
-        return contexts_BC[:, contexts_BC.shape[1] - self.mixer.reads.words :], features_BF, memory
+        words = self.mixer.reads.words
+        return contexts_BC[:, contexts_BC.shape[1] - words :], features_BF, memory, self._beside(states)
 
-    def _moved(self, states: States, words_B: Ids, after_BS: State | None = None) -> States:
+    def _moved(self, states: States, words_B: Ids, after_BS: State | None = None, *, learning: bool = True) -> States:
         """The states one word further: `<s>` begins a sentence, NOTHING an empty context, and neither is predicted."""
         moved = states.copy()
+        if self.learners and learning:
+            moved["memory"] = self.remember(states["memory"], words_B)
         moved["words"] = np.concatenate((states["words"][:, 1:], words_B[:, None]), axis=1)
         begins = words_B >= len(self.vocabulary)
         if self.mixer.state_size:
@@ -260,12 +342,20 @@ class Mixture(LanguageModel):
     def _remembered(self, states: States) -> State:
         """What the mixer remembers after the last word of each window."""
         windows_BC, any_B = trimmed(states["words"]), np.zeros(len(states), dtype=np.uint32)
-        found = [block.rows_after(windows_BC, any_B).features_TF for block in self.dense.values() if block.features]
+        own, named = self._beside(states), self.dense.items()
+        found = [
+            block.rows_after(windows_BC, any_B, own.of(name)).features_TF for name, block in named if block.features
+        ]
         features_BF = np.concatenate([np.zeros((len(states), 0)), *found], axis=1)
         return self.mixer.next_state(*self._seen_by_mixer(states, features_BF))
 
-    def _renewed(self, count: int, word: int) -> States:
+    def _renewed(self, count: int, word: int, beside: Beside) -> States:
         states = np.zeros(count, dtype=self._dtype)
+        if self.learners:
+            states["memory"] = one_each(beside.memory, count)
+        if self.reads.source:
+            for place in range(count):
+                states["source"][place] = beside.sources[place] if beside.sources else NO_SOURCE
         states["words"] = NOTHING
         states["words"][:, -1] = word
         return states
@@ -313,14 +403,3 @@ def _of_this_version(stored: Folder) -> dict[str, Any]:
     blocks = {**stored.part("blocks").about, **({DELTA: {"kind": DELTA}} if delta else {})}
     mixer = {"kind": "net", "net": stored.about.get("net"), "trained_on": stored.about.get("trained_on", "")}
     return {**stored.about, "blocks": blocks, "mixer": mixer}
-
-
-def stretches(ids: Ids, start: int, length: int) -> Iterator[slice]:
-    """Neighbouring stretches of whole sentences, of at most so many positions where a sentence is not longer."""
-    starts = np.append(np.flatnonzero(ids == start), len(ids))
-    begin = 0
-    while begin < len(ids):
-        near, far = np.searchsorted(starts, (begin, begin + length), side="right")
-        end = int(starts[max(near, far - 1)])
-        yield slice(begin, end)
-        begin = end

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from modlm.errors import ConfigError
-from modlm.ground.arrays import AnyFloats, Floats
+from modlm.ground.arrays import AnyFloats, Floats, Ids
 from modlm.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:
@@ -72,17 +72,26 @@ class Draw:
 
     word: int
     probability: float
+    row_J: AnyFloats | None = field(default=None, repr=False, compare=False)
+    """The model's whole distribution at this place."""
 
 
 def draws(model: LanguageModel, sampling: Sampling, *, context: str, rng: np.random.Generator) -> Iterator[Draw]:
     """Draws until the sentence ends, its end included, or has `max_words`."""
-    states = model.state_after(model.window(context))
+    for draw in drawn_lines(model, model.window(context), sampling, rng):
+        yield draw
+        if draw.word == END:
+            return
+
+
+def drawn_lines(model: LanguageModel, window_1C: Ids, sampling: Sampling, rng: np.random.Generator) -> Iterator[Draw]:
+    """`max_words` draws after a window; after the end of a sentence the next one begins."""
+    states = model.state_after(window_1C)
     for _ in range(sampling.max_words):
         row = model.distributions(states)[0]
         probs = adjusted(row, sampling)
         word = int(np.searchsorted(np.cumsum(probs), rng.random(), side="right"))
         word = min(word, int(np.flatnonzero(probs)[-1]))
-        yield Draw(word, float(row[word]))
-        if word == END:
-            return
-        states, _ = model.advance(states, np.array([word], dtype=np.uint32))
+        yield Draw(word, float(row[word]), row)
+        for step in (END, model.vocabulary.start) if word == END else (word,):
+            states, _ = model.advance(states, np.array([step], dtype=np.uint32))

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from modlm.blocks.log_rows import LogRows
-from modlm.ground.arrays import Bools, Ints, Singles
+from modlm.ground.arrays import Bools, Ids, Ints, Singles
 
 ALL = slice(None)
 
@@ -43,6 +43,8 @@ class Batch:
     """T and B of the batch over all processes."""
     words: int
     """Predictions of the batch over all processes."""
+    sources: Sequence[Ids] = ()
+    """The source sentence of each of the B sentences, where they come with one."""
 
     def predicted(self, values_TBX: Tensor) -> Tensor:
         """The rows of the predicted positions: (P, X) out of (T, B, X)."""
@@ -154,7 +156,9 @@ class Sentences(BatchSource):
         at_TB = first_B + np.minimum(steps_T1, length_B)
         first_TB = np.broadcast_to(first_B, at_TB.shape)
         words = int(self.lengths[every].sum())
-        return self._gathered(at_TB, first_TB, steps_T1 <= length_B, whole=(longest, len(every)), words=words)
+        made = self._gathered(at_TB, first_TB, steps_T1 <= length_B, whole=(longest, len(every)), words=words)
+        sources = self.rows.sources
+        return replace(made, sources=[sources[sentence] for sentence in mine.tolist()]) if sources else made
 
 
 class Streams(BatchSource):
@@ -203,8 +207,10 @@ class Streams(BatchSource):
         real_TB = mine_TB < end_B
         mine_TB = np.minimum(mine_TB, end_B - 1)
         sentences_TB = self._sentences(mine_TB)
-        first_TB = self.firsts[sentences_TB]
-        at_TB = first_TB + (mine_TB - self.begins[sentences_TB]) + 1
+        at_TB = mine_TB + sentences_TB + 1
+        if self.rows.kept is not None:
+            at_TB += (self.firsts - self.starts[:-1])[sentences_TB]
+        first_TB = self.firsts[sentences_TB] if self.context_words else at_TB
         words = int(np.count_nonzero(every_TB < self.end_B))
         return self._gathered(at_TB, first_TB, real_TB, whole=every_TB.shape, words=words)
 

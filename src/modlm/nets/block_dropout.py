@@ -9,13 +9,15 @@ from torch import Tensor
 
 from modlm.blocks.block import Span
 from modlm.errors import ConfigError, nearest
-from modlm.nets.config import BlockDropoutConfig
+from modlm.nets.batches import Batch
+from modlm.nets.config import EXACT, BlockDropoutConfig
+from modlm.nets.mixture_loss import ALL_ON, Cases
 
 CONSTANT = ("uniform", "unknown")
 
 
 class BlockDropout:
-    """Draws which dense columns are switched off where; the others are renormalised by the loss.
+    """Says which dense columns are switched off where, or in which cases; the others are renormalised by the loss.
 
     `spans` are those of all dense blocks, constant ones included, as `ColumnLayout.spans` has them.
     """
@@ -34,6 +36,16 @@ class BlockDropout:
                     f"block_dropout would switch off all columns: {', '.join(group)} is everything this model mixes. "
                     f'Leave a block out of the group, or keep a constant column (extra = ["uniform"]).'
                 )
+
+    def cases(self, batch: Batch, *, rate: float, generator: torch.Generator, shard: slice | None = None) -> Cases:
+        """The cases of each position to be predicted: the one that was drawn, or all with the shares they are due."""
+        groups = len(self.off_GD) - 1
+        device = batch.words_P.device
+        if rate > 0 and groups and self.config.per == EXACT:
+            off_GD = self.off_GD.to(device)
+            return [(1 - rate, None), *((rate / groups, off_GD[g : g + 1]) for g in range(groups))]
+        off_TBD = self.off(*batch.whole, rate=rate, generator=generator, shard=shard)
+        return ALL_ON if off_TBD is None else ((1.0, batch.predicted(off_TBD.to(device))),)
 
     def off(
         self,

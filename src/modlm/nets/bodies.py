@@ -23,6 +23,8 @@ class Body(nn.Module, abc.ABC):
     """State vectors of one layer."""
     gates: ClassVar[int] = 1
     """Affine maps in one layer."""
+    reads_source: ClassVar[bool] = False
+    """Whether `forward` takes `sources`, the source sentence of each of the B sentences."""
 
     def __init__(self, size: int, hidden: int, layers: int, generator: torch.Generator) -> None:
         super().__init__()

@@ -11,6 +11,7 @@ from modlm.families import BODIES
 INPUTS = ("counts", "word")
 NORMALISATIONS = ("centred", "whitened", "raw")
 CONTEXTS = ("sentence", "document")
+EXACT = "exact"
 
 
 def one_of(path: str, value: str, known: tuple[str, ...]) -> None:
@@ -114,10 +115,11 @@ class BlockDropoutConfig:
     groups: tuple[tuple[str, ...], ...] = ()
     """Names of blocks that are switched off together; none: all n-gram and model blocks in one group."""
     per: str = "example"
-    """Draw for every `example` (position), as the paper says, or once a time `step` for the whole batch."""
+    """Draw for every `example` (position), as the paper says, or once a time `step` for the whole batch; `exact` draws
+    nothing and takes at every position the mean of the losses with and without the groups."""
     decay: float = 1.0
     """The rate is multiplied by this after every epoch."""
 
     def __post_init__(self) -> None:
-        one_of("block_dropout.per", self.per, ("example", "step"))
+        one_of("block_dropout.per", self.per, ("example", "step", EXACT))
         check_numbers("block_dropout.", self, SHARE, "rate", "decay")

@@ -5,16 +5,19 @@ Columns stand in the order of D: the dense ones first, then, in models with delt
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
 from modlm.errors import ConfigError
 from modlm.families import BODIES
+from modlm.ground.arrays import Ids
 from modlm.nets.config import NetConfig
 from modlm.nets.dropout import Dropout
 from modlm.nets.features import FeatureScaling
 from modlm.nets.inputs import Inputs
-from modlm.nets.mixture_loss import mixture_nll
+from modlm.nets.mixture_loss import ALL_ON, Cases, mixture_nll
 from modlm.nets.output import Output
 
 
@@ -44,6 +47,8 @@ class MixerNet(nn.Module):
         self.config, self.vocab_size, self.dense, self.delta = config, vocab_size, dense, delta
         self.inputs = Inputs(config, vocab_size=vocab_size, features=features, scaling=scaling, generator=generator)
         self.body = BODIES[config.body](self.inputs.size, config.hidden, config.layers, generator)
+        if self.body.reads_source and config.context == "document":
+            raise ConfigError("A body that reads sources takes sentences one by one. Set net.context = sentence.")
         deltas = vocab_size if delta else 0
         self.output = Output(
             config.hidden, dense, deltas, tied=config.tied, projected=config.projected, generator=generator
@@ -61,13 +66,16 @@ class MixerNet(nn.Module):
         state_SBH: Tensor | None = None,
         *,
         dropout: Dropout | None = None,
+        sources: Sequence[Ids] = (),
     ) -> tuple[Tensor, Tensor]:
         """What the body makes of each position (T, B, H), and the state after the last.
 
         Contexts are the last `words` words before each position, the nearest last; `<s>` is id J. A part that is not
-        among the net's inputs is not looked at. No state: zeros.
+        among the net's inputs is not looked at. No state: zeros. `sources` are the source sentences of the B sentences,
+        for a body that reads them.
         """
-        hidden_TBH, state_SBH = self.body(self.inputs(contexts_TBW, features_TBF, dropout), state_SBH, dropout)
+        given = {"sources": sources} if self.body.reads_source else {}
+        hidden_TBH, state_SBH = self.body(self.inputs(contexts_TBW, features_TBF, dropout), state_SBH, dropout, **given)
         return hidden_TBH, state_SBH
 
     def nll(
@@ -75,7 +83,7 @@ class MixerNet(nn.Module):
         hidden_PH: Tensor,
         log_probs_PD: Tensor,
         words_P: Tensor,
-        off_PD: Tensor | None = None,
+        cases: Cases = ALL_ON,
         *,
         products: torch.dtype | None = None,
     ) -> tuple[Tensor, Tensor]:
@@ -87,7 +95,7 @@ class MixerNet(nn.Module):
         hidden_PH = self.output.project(hidden_PH)
         if products is not None:
             hidden_PH, weight_KH = hidden_PH.to(products), weight_KH.to(products)
-        return mixture_nll(hidden_PH, weight_KH, bias_K, log_probs_PD, words_P, off_PD, delta=self.delta)
+        return mixture_nll(hidden_PH, weight_KH, bias_K, log_probs_PD, words_P, cases, delta=self.delta)
 
     def log_weights(self, hidden_PH: Tensor) -> Tensor:
         """log lambda for every column (P, K)."""

@@ -2,9 +2,13 @@
 
     log p = logaddexp(z_y, lse(z_dense + log D_y)) - logaddexp(lse(z_delta), lse(z_dense))
 
-Positions are taken in chunks whose logits stay in cache. One buffer holds a chunk's logits, then its weights lambda,
-then the gradient of -log p with respect to the logits, lambda - r, where r is each column's share of p; from there both
-gradients are matrix products. All of this happens on the way forward; the way back only scales.
+Positions are taken in chunks whose logits stay in cache. One buffer holds a chunk's logits, then the weights of the
+deltas among themselves, then the gradient of -log p with respect to the logits, lambda - r, where r is each column's
+share of p; from there both gradients are matrix products. All of this happens on the way forward; the way back only
+scales. Each row of the buffer lacks a factor, the weight of all deltas together, which goes to narrow matrices instead.
+
+Block dropout makes several cases of one position, some of its dense columns off in each; the loss is their mean. The
+deltas take part in all cases, in the same proportions, so a further case costs no further look at the wide buffer.
 
 Hidden and output vectors may be narrower than the rest, bfloat16 say: then products, logits and their gradients are as
 narrow, while the few numbers of each position that make up its loss have the type of the biases.
@@ -13,6 +17,7 @@ narrow, while the few numbers of each position that make up its loss have the ty
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +29,11 @@ from modlm.ground.arrays import even_ranges
 
 CHUNK_BYTES = 256 * 10_000 * 4  # of logits
 LEAST_ROWS = 32  # fewer make matrix products slow
+SMALLEST = 1e-30  # a row's factor, so that one can divide by it
 _ROOM = threading.local()
+Cases = Sequence[tuple[float, Tensor | None]]
+"""Shares that add up to 1, each with the dense columns that are off then: (P, D), (1, D) for all positions, or none."""
+ALL_ON: Cases = ((1.0, None),)
 
 
 def mixture_nll(
@@ -33,16 +42,16 @@ def mixture_nll(
     bias_K: Tensor,
     log_probs_PD: Tensor,
     words_P: Tensor,
-    off_PD: Tensor | None = None,
+    cases: Cases = ALL_ON,
     *,
     delta: bool,
 ) -> tuple[Tensor, Tensor]:
     """-log p of the word at each position, and the weight on dense columns there (which has no gradient).
 
-    Columns that are `off` get no weight and the others are renormalised. A word that no column with any weight gives
-    a probability has the loss inf.
+    Both are means over the `cases`. Columns that are off get no weight and the others are renormalised. A word that no
+    column with any weight gives a probability has the loss inf.
     """
-    given = _Given(log_probs_PD, words_P, off_PD, delta)
+    given = _Given(log_probs_PD, words_P, cases, delta)
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (hidden_PH, weight_KH, bias_K)):
         nll_P, mass_P = _MixtureLoss.apply(hidden_PH, weight_KH, bias_K, given)  # type: ignore[no-untyped-call]
         return nll_P, mass_P
@@ -56,12 +65,12 @@ class _Given:
 
     log_probs_PD: Tensor
     words_P: Tensor
-    off_PD: Tensor | None
+    cases: Cases
     delta: bool
 
     def part(self, start: int, end: int) -> _Given:
-        off_PD = None if self.off_PD is None else self.off_PD[start:end]
-        return _Given(self.log_probs_PD[start:end], self.words_P[start:end], off_PD, self.delta)
+        cases = [(share, off if off is None or len(off) == 1 else off[start:end]) for share, off in self.cases]
+        return _Given(self.log_probs_PD[start:end], self.words_P[start:end], cases, self.delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +143,15 @@ def _losses(
         logits_PK = torch.mm(hidden_PH[start:end], weight_KH.t(), out=_scratch(end - start, columns, hidden_PH))
         logits_PK.add_(narrow_K)  # addmm would first write the biases to every row, which takes longer
         some = _Layer(hidden_PH[start:end], weight_KH, bias_K)
-        nll_P[start:end], mass_P[start:end] = _to_gradients(logits_PK, given.part(start, end), some)
+        nll_P[start:end], mass_P[start:end], factor_P = _to_gradients(logits_PK, given.part(start, end), some)
         if gradients is None:
             continue
         if scale_P is not None:
-            logits_PK.mul_(scale_P[start:end, None].to(logits_PK.dtype))
-        torch.mm(logits_PK, weight_KH, out=gradients.hidden_PH[start:end])
-        gradients.weight_KH.addmm_(logits_PK.t(), hidden_PH[start:end], beta=float(start > 0))
-        gradients.bias_K.add_((logits_PK.new_ones(1, end - start) @ logits_PK)[0])  # sums, faster than sum
+            factor_P *= scale_P[start:end]
+        torch.mm(logits_PK, weight_KH, out=gradients.hidden_PH[start:end]).mul_(factor_P[:, None])
+        factored_PH = (hidden_PH[start:end] * factor_P[:, None]).to(hidden_PH.dtype)
+        gradients.weight_KH.addmm_(logits_PK.t(), factored_PH, beta=float(start > 0))
+        gradients.bias_K.add_((factor_P[None, :].to(logits_PK.dtype) @ logits_PK)[0])
     return nll_P, mass_P
 
 
@@ -154,26 +164,34 @@ def _scratch(rows: int, columns: int, like: Tensor) -> Tensor:
     return room[: rows * columns].view(rows, columns)
 
 
-def _to_gradients(logits_PK: Tensor, given: _Given, layer: _Layer) -> tuple[Tensor, Tensor]:
-    """-log p and dense mass of each row; the logits become the gradient of -log p with respect to them."""
+def _to_gradients(logits_PK: Tensor, given: _Given, layer: _Layer) -> tuple[Tensor, Tensor, Tensor]:
+    """-log p, dense mass and factor of each row; the logits become the gradient of -log p without that factor."""
     dense = given.log_probs_PD.shape[1]
-    if given.off_PD is not None:
-        logits_PK[:, :dense].masked_fill_(given.off_PD, -torch.inf)
     scores_PC = _candidates(logits_PK, given).to(layer.bias_K.dtype)
-    joint_PC = scores_PC.clone()
-    joint_PC[:, :dense] += given.log_probs_PD
-    log_joint_P = joint_PC.logsumexp(1)
-    shares_PC = joint_PC.sub_(log_joint_P[:, None]).exp_().nan_to_num_(0.0)  # no share of a p of 0
-    weights_PK = torch.softmax(logits_PK, -1, out=logits_PK)
-    weights_PC = _candidates(weights_PK, given).to(layer.bias_K.dtype)
-    log_normaliser_P = _log_normaliser(weights_PK, scores_PC, weights_PC, layer)
-    mass_P = weights_PC[:, :dense].sum(1)
-    gradient_PC = weights_PC.sub_(shares_PC).to(weights_PK.dtype)
-    weights_PK[:, :dense] = gradient_PC[:, :dense]
+    deltas_P1 = _to_deltas(logits_PK, scores_PC, given, layer) if given.delta else scores_PC[:, :0]
+    nll_P, mass_P, factor_P = (scores_PC.new_zeros(len(scores_PC)) for _ in range(3))
+    gradient_PC = torch.zeros_like(scores_PC)
+    for share, off in given.cases:
+        on_PC = scores_PC.clone()
+        if off is not None:
+            on_PC[:, :dense].masked_fill_(off, -torch.inf)
+        log_normaliser_P = torch.cat([on_PC[:, :dense], deltas_P1], 1).logsumexp(1)
+        weights_PC = (on_PC - log_normaliser_P[:, None]).exp_()
+        on_PC[:, :dense] += given.log_probs_PD
+        log_joint_P = on_PC.logsumexp(1)
+        shares_PC = on_PC.sub_(log_joint_P[:, None]).exp_().nan_to_num_(0.0)  # no share of a p of 0
+        nll_P += share * (log_normaliser_P - log_joint_P)
+        mass_P += share * weights_PC[:, :dense].sum(1)
+        factor_P += share * (deltas_P1 - log_normaliser_P[:, None]).exp_().sum(1)
+        gradient_PC += weights_PC.sub_(shares_PC).mul_(share)
     if given.delta:
-        rows_P = torch.arange(len(weights_PK), device=weights_PK.device)
-        weights_PK[rows_P, given.words_P + dense] = gradient_PC[:, dense]
-    return log_normaliser_P - log_joint_P, mass_P
+        gradient_PC /= factor_P.clamp_(min=SMALLEST)[:, None]
+        rows_P = torch.arange(len(logits_PK), device=logits_PK.device)
+        logits_PK[rows_P, given.words_P + dense] = gradient_PC[:, dense].to(logits_PK.dtype)
+    else:
+        factor_P.fill_(1.0)
+    logits_PK[:, :dense] = gradient_PC[:, :dense]
+    return nll_P, mass_P, factor_P
 
 
 def _candidates(values_PK: Tensor, given: _Given) -> Tensor:
@@ -184,14 +202,22 @@ def _candidates(values_PK: Tensor, given: _Given) -> Tensor:
     return torch.cat([values_PK[:, :dense], values_PK.gather(1, (given.words_P + dense)[:, None])], 1)
 
 
-def _log_normaliser(weights_PK: Tensor, scores_PC: Tensor, weights_PC: Tensor, layer: _Layer) -> Tensor:
-    """The log of the sum over exp(logits), from any column whose logit and weight are both known.
+def _to_deltas(logits_PK: Tensor, scores_PC: Tensor, given: _Given, layer: _Layer) -> Tensor:
+    """The log of the sum over exp(logits) of the deltas (P, 1); the logits become the deltas' weights among themselves.
 
-    That is the heaviest candidate; where even its weight is too small to be exact, the heaviest of all columns.
+    The sum follows from any delta whose logit and weight are both known: that of the word; where its weight is too
+    small to be exact, the heaviest.
     """
-    score_P, weight_P = scores_PC.amax(1), weights_PC.amax(1)
-    doubtful = (weight_P < torch.finfo(weight_P.dtype).tiny * 1e8).nonzero().squeeze(1)
+    dense = given.log_probs_PD.shape[1]
+    logits_PK[:, :dense] = -torch.inf
+    weights_PK = torch.softmax(logits_PK, -1, out=logits_PK)
+    score_P = scores_PC[:, dense].clone()
+    weight_P = weights_PK.gather(1, (given.words_P + dense)[:, None])[:, 0].to(score_P.dtype)
+    doubtful = (~(weight_P >= torch.finfo(weight_P.dtype).tiny * 1e8)).nonzero().squeeze(1)
     if len(doubtful):
-        weight_P[doubtful], column = weights_PK[doubtful].max(1)
-        score_P[doubtful] = layer.logits(doubtful, column)
-    return score_P - weight_P.log()
+        some_PK = weights_PK[doubtful].nan_to_num_(0.0)  # deltas whose logits all are -inf have no weight at all
+        weights_PK[doubtful] = some_PK
+        heaviest = some_PK.max(1)
+        weight_P[doubtful] = heaviest.values.to(weight_P.dtype)
+        score_P[doubtful] = layer.logits(doubtful, heaviest.indices)
+    return torch.where(weight_P > 0, score_P - weight_P.log(), -torch.inf)[:, None]

@@ -6,7 +6,6 @@ is made where a word has to be scored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -14,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Reads
+from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Reads
 from modlm.blocks.log_rows import LogRows, log_rows
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Floats, Ids
@@ -51,7 +50,9 @@ class NetMixer(Mixer):
     def __init__(self, net: MixerNet, *, trained_on: str = "") -> None:
         """`trained_on` is the fingerprint of the text that it was trained on, if that is known."""
         self.net, self.trained_on = net.eval(), trained_on
-        self.reads = Reads(net.config.context_words, document=net.config.context == "document")
+        self.reads = Reads(
+            net.config.context_words, document=net.config.context == "document", source=net.body.reads_source
+        )
         self.state_size = int(np.prod(net.state_shape))
         self.deltas = net.vocab_size if net.delta else 0
         self.columns = net.dense + self.deltas
@@ -95,32 +96,33 @@ class NetMixer(Mixer):
         self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
     ) -> tuple[Floats, State]:
         """One step of the net."""
-        hidden_BH, after_BS = self._step(contexts_BW, features_BF, state_BS)
+        hidden_BH, after_BS = self._step(contexts_BW, features_BF, state_BS, beside)
         log_weights: Floats = self.net.log_weights(hidden_BH).double().cpu().numpy()
         return log_weights, after_BS
 
     @torch.inference_mode()
     def next_state(self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE) -> State:
         """The same without the softmax."""
-        return self._step(contexts_BW, features_BF, state_BS)[1]
+        return self._step(contexts_BW, features_BF, state_BS, beside)[1]
 
     @torch.inference_mode()
     def weights_of(
         self, words_B: Ids, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
     ) -> tuple[Floats, State]:
         """The same for some columns."""
-        hidden_BH, after_BS = self._step(contexts_BW, features_BF, state_BS)
+        hidden_BH, after_BS = self._step(contexts_BW, features_BF, state_BS, beside)
         return self._weights(hidden_BH, words_B), after_BS
 
-    def _step(self, contexts_BW: Ids, features_BF: Floats, state_BS: State) -> tuple[Tensor, State]:
+    def _step(self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside) -> tuple[Tensor, State]:
         """Hidden vectors (B, H) for the next prediction, and the states after it."""
         rows, units = self.net.state_shape
         before = None
         if rows:
             before = self._tensor(state_BS.reshape(len(state_BS), rows, units)).transpose(0, 1).contiguous()
         hidden_1BH, after = self.net.hidden(
-            self._tensor(contexts_BW, torch.int64)[None], self._tensor(features_BF)[None], before
-        )
+            self._tensor(contexts_BW, torch.int64)[None], self._tensor(features_BF)[None], before,
+            sources=beside.sources,
+        )  # fmt: skip
         return hidden_1BH[0], after.transpose(0, 1).flatten(1).cpu().numpy() if rows else state_BS
 
     def _weights(self, hidden_PH: Tensor, words_P: Ids) -> Floats:
@@ -139,21 +141,26 @@ class NetMixer(Mixer):
     # ---- along texts ---------------------------------------------------------------------------------------------
 
     def log_probs(
-        self, ids: Ids, blocks: Mapping[str, Block], out: Floats, state: Any = None, *, carried: bool = False
-    ) -> Any:
+        self, ids: Ids, blocks: Blocks, out: Floats, state: Any = None, *, carried: bool = False, beside: Beside = ALONE
+    ) -> tuple[Any, Any]:
         """Sentences of like length side by side; carried, one behind the other."""
-        source = self._source(log_rows(blocks, ids, self.net.vocab_size), carried=carried)
+        rows = log_rows(blocks, ids, self.net.vocab_size, beside)
+        return self.score_rows(rows, out, state, carried=carried), rows.memory
+
+    def score_rows(self, rows: LogRows, out: Floats, state: Any = None, *, carried: bool = False) -> Any:
+        """Write log P of every word of a text whose rows are there; gives the state after it, if it is carried."""
+        source = self._source(rows, carried=carried)
         for number in range(len(source)):
             scored = self.score(source, number, state)
             out[scored.batch.at_P], state = scored.log_probs_P, scored.state_SBH
         return state
 
     @torch.inference_mode()
-    def weights_along(self, ids: Ids, features_TF: Floats) -> Floats:
+    def weights_along(self, ids: Ids, features_TF: Floats, beside: Beside = ALONE) -> Floats:
         """The sentence from its start."""
         weights_TK = np.empty((len(ids), self.net.dense + (self.deltas > 0)))
-        rows = replace(log_rows({}, ids, self.net.vocab_size), features_TF=features_TF.astype(np.float32))
-        source = self._source(rows, carried=False)
+        rows = log_rows({}, ids, self.net.vocab_size, beside)
+        source = self._source(replace(rows, features_TF=features_TF.astype(np.float32)), carried=False)
         for number in range(len(source)):
             batch = source.batch(number).to(self.device)
             hidden_PH, _ = self._hidden(source, batch, None)
@@ -162,7 +169,7 @@ class NetMixer(Mixer):
 
     def _source(self, rows: LogRows, *, carried: bool) -> BatchSource:
         """Without a memory, or where it is carried, the text is one stream."""
-        if self.state_size and not carried:
+        if self.reads.source or (self.state_size and not carried):
             return Sentences(rows, self.reads.words, most=POSITIONS)
         return Streams(rows, self.reads.words, streams=1, steps=POSITIONS)
 
@@ -185,14 +192,17 @@ class NetMixer(Mixer):
         """Hidden vectors (P, H) of the predicted places, and the state after the batch if it is carried."""
         if batch.real_TB.shape[1] == 0:
             return torch.zeros(0, self.net.config.hidden, device=self.device), state_SBH
-        fast = None if source.carries else self._fast_lstm(source.words)
-        if fast is not None or (isinstance(self.net.body, FeedForward) and in_singles(self.net)):
+        fast = None if source.carries or self.reads.source else self._fast_lstm(source.words)
+        plain = isinstance(self.net.body, FeedForward) and not self.reads.source and in_singles(self.net)
+        if fast is not None or plain:
             contexts_PW, features_PF = batch.predicted(batch.contexts_TBW), batch.predicted(batch.features_TBF)
             if fast is None:
                 return fast_feedforward(self.net, contexts_PW, features_PF), None
             return fast.hidden(contexts_PW, features_PF, batch.real_TB.sum(1).numpy()), None
         before_SBH = state_SBH if source.carries else None
-        hidden_TBH, after_SBH = self.net.hidden(batch.contexts_TBW, batch.features_TBF, before_SBH)
+        hidden_TBH, after_SBH = self.net.hidden(
+            batch.contexts_TBW, batch.features_TBF, before_SBH, sources=batch.sources
+        )
         return batch.predicted(hidden_TBH), after_SBH if source.carries else None
 
     def _fast_lstm(self, positions: int) -> FastLstm | None:

@@ -40,11 +40,11 @@ def fields_of(config: type[Any]) -> dict[str, Any]:
 
 
 def checked(value: object, kind: Any, *, path: str) -> Any:
-    """A value that TOML gave, as the type of its field; one text may stand for a list of one."""
+    """A value that TOML gave, as the type of its field; one text may stand for a list of one, an empty one for none."""
     if kind is Any:
         return value
     try:
-        return _converted([value] if kind == TEXTS and isinstance(value, str) else value, kind)
+        return _converted([value] * bool(value) if kind == TEXTS and isinstance(value, str) else value, kind)
     except (TypeError, OverflowError):
         raise ConfigError(f"{path} must be {RULES[kind]}, but is {_shown(value)}.") from None
 

@@ -180,12 +180,21 @@ class ColumnWords(AnswerPart):
     words: list[ColumnWord]
 
 
+class NextRow(AnswerPart):
+    """A row of D: one word in every column. Times the columns' weights it is the word's probability."""
+
+    word: str
+    columns: Annotated[list[Probability], told("P_k(w | c), in the order of the answer's `columns`.")]
+    text: Annotated[str | None, told("Of a token: what it adds to the text.")] = None
+
+
 class NextAnswer(AnswerPart):
     """The most probable next words, of the mixture and of each column."""
 
     model: str
     words: list[NextWord]
     columns: Annotated[dict[str, ColumnWords], told("If `by_column` was asked for.")] = {}
+    rows: Annotated[list[NextRow], told("With `by_column`: rows of D, of the words above and each column's best.")] = []
 
 
 class GenerateAnswer(AnswerPart):

@@ -15,19 +15,20 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
 import modlm
-from modlm.serve import answers
+from modlm.serve import answers, openai_shapes
 from modlm.serve.docs_page import STYLE_HASH, docs_page
 from modlm.serve.gate import Access, Gate
 from modlm.serve.library import Library
 from modlm.serve.limits import Limits
 from modlm.serve.metrics import Metrics
+from modlm.serve.openai_service import OpenAiService
 from modlm.serve.pages import page_file, policy
-from modlm.serve.refusals import REFUSALS, handle_failures, invalid
+from modlm.serve.refusals import OPENAI_REFUSALS, REFUSALS, handle_failures, invalid
 from modlm.serve.service import Json, Service
 
 ABOUT = """Language models as mixtures of distributions: P(w | c) = sum over k of lambda_k(c) P_k(w | c).
 
-Texts have one sentence a line and words with spaces between. `<s>` and `</s>` stand for the boundaries of a sentence
+Texts have one sentence per line and words with spaces between. `<s>` and `</s>` stand for the boundaries of a sentence
 and are added by themselves; words that a model does not know are scored as `<unk>`. Logarithms are natural. A logarithm
 of 0 and an infinite perplexity are null.
 
@@ -90,7 +91,7 @@ def add_endpoints(router: APIRouter, service: Service) -> None:
     """Everything that programs ask; what it means is said at the methods of the service."""
 
     def post(path: str, endpoint: Callable[..., Any], summary: str, answer: type[BaseModel], **content: Any) -> None:
-        about = described(answer, POST)
+        about = described(answer, POST, path)
         about[200]["content"] = {"application/json": {"example": EXAMPLES[path]}, **content}
         router.add_api_route(
             path, endpoint, methods=["POST"], summary=summary, responses=about, route_class_override=JsonRoute
@@ -105,6 +106,10 @@ def add_endpoints(router: APIRouter, service: Service) -> None:
     post("/why", service.why, "Say why a word is as probable as it is", answers.WhyAnswer)
     post("/compare", service.compare, "Compare models on a text", answers.CompareAnswer)
 
+    openai = OpenAiService(service)
+    post("/v1/completions", openai.completions, "Complete prompts", openai_shapes.CompletionsAnswer, **stream)
+    post("/tokenize", openai.tokenize, "Tell a text's tokens", openai_shapes.TokenizeAnswer)
+
     def get(path: str, endpoint: Callable[..., Any], summary: str, about: dict[int | str, Any], **more: Any) -> None:
         router.add_api_route(path, endpoint, methods=["GET"], summary=summary, responses=about, **more)
 
@@ -112,13 +117,19 @@ def add_endpoints(router: APIRouter, service: Service) -> None:
     get("/runs", service.runs, "List the training runs", described(answers.RunsAnswer, (401, 403)))
     get("/runs/{name}", service.run, "Follow a run", described(answers.RunAnswer, (401, 403, 404, 422)))
     get("/health", service.health, "Is it up?", described(answers.HealthAnswer, (403,)))
+    listed, one = openai_shapes.OpenAiModels, openai_shapes.OpenAiModel
+    get("/v1/models", openai.models, "List the models as OpenAI does", described(listed, (401, 403), "/v1/"))
+    get("/v1/models/{name}", openai.model, "One of them", described(one, (401, 403, 404), "/v1/"))
+    about = described(openai_shapes.TokenizerAnswer, (401, 403))
+    get("/tokenizer_info", openai.tokenizer_info, "What begins and ends a line", about)
     counters: dict[int | str, Any] = {200: PROMETHEUS, 401: REFUSALS[401], 403: REFUSALS[403]}
     get("/metrics", service.metrics, "Counters", counters, response_class=Response)
 
 
-def described(answer: type[BaseModel], refusals: tuple[int, ...]) -> dict[int | str, Any]:
+def described(answer: type[BaseModel], refusals: tuple[int, ...], path: str = "") -> dict[int | str, Any]:
     """The documentation of what an endpoint gives."""
-    return {200: {"model": answer, "description": answer.__doc__}, **{code: REFUSALS[code] for code in refusals}}
+    known = OPENAI_REFUSALS if path.startswith("/v1/") else REFUSALS
+    return {200: {"model": answer, "description": answer.__doc__}, **{code: known[code] for code in refusals}}
 
 
 def add_pages(app: FastAPI) -> None:

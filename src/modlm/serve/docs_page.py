@@ -13,6 +13,7 @@ Schema = dict[str, Any]
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --accent: light-dark(#0b57d0, #8ab4f8); }
+body { background: light-dark(#fff, #16181d); color: light-dark(#1b1a18, #eceae6); }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 56rem; margin: 0 auto; padding: 1rem 1rem 4rem; }
 h1, h2, h3 { line-height: 1.25; } h2 { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
 code, pre { font-family: ui-monospace, monospace; font-size: .875rem; }
@@ -41,9 +42,9 @@ def docs_page(openapi: Schema, address: str) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(info["title"])}: HTTP</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>'
-        f"<h1>{escape(info['title'])} {escape(info['version'])} over HTTP</h1>{_prose(info['description'])}"
+        f"<main><h1>{escape(info['title'])} {escape(info['version'])} over HTTP</h1>{_prose(info['description'])}"
         f'<p><a href="/">The explorer</a> · <a href="/openapi.json">OpenAPI description</a></p><nav>{links}</nav>'
-        f"{parts}</body></html>"
+        f"{parts}</main></body></html>"
     )
 
 
@@ -55,7 +56,7 @@ def _operation(path: str, method: str, about: Schema, schemas: Schema, address: 
     if "requestBody" in about:
         request = schemas[_record(about["requestBody"]["content"]["application/json"]["schema"])]
         command += f" -d '{json.dumps(request['examples'][0], ensure_ascii=False)}'"
-    out.append(f"<pre><code>{escape(command)}</code></pre>")
+    out.append(f'<pre tabindex="0"><code>{escape(command)}</code></pre>')
     parameters = {
         one["name"]: {**one["schema"], "description": one.get("description", "")} for one in about.get("parameters", ())
     }
@@ -75,7 +76,7 @@ def _example(content: Schema) -> str:
         return ""
     shown = json.dumps(content["example"], indent=1, ensure_ascii=False)
     short = re.sub(r"[\[{]\s+([^][{}]{0,110}?)\s+[]}]", lambda found: re.sub(r"\s+", " ", found[0]), shown)
-    return f"<details><summary>Example</summary><pre><code>{escape(short)}</code></pre></details>"
+    return f'<details><summary>Example</summary><pre tabindex="0"><code>{escape(short)}</code></pre></details>'
 
 
 def _nested(schema: Schema, schemas: Schema, depth: int = 0) -> str:

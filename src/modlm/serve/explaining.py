@@ -16,6 +16,7 @@ from modlm.serve.scoring import SUMS, totals
 from modlm.text.encoding import encode_sentences
 from modlm.text.tokens import TokenVocabulary
 
+OF_COLUMN = 3  # of its own best words each column gives so many rows of D
 OF_WORD = ("word", "known", "probability", "columns", "weights", "shares")
 
 
@@ -54,6 +55,12 @@ def next_answer(served: Served, context: str, k: int, *, by_column: bool, start:
             }
             for name, weight, probs_J in zip(model.column_names, weights_K.tolist(), columns_JK.T, strict=True)
         }
+        mixed_J = columns_JK @ weights_K
+        best = [most_probable(mixed_J, k), *(most_probable(probs_J, min(k, OF_COLUMN)) for probs_J in columns_JK.T)]
+        answer["rows"] = [
+            written(model, before, {"word": model.vocabulary.word(word), "columns": columns_JK[word].tolist()})
+            for word in sorted(np.unique(np.concatenate(best)).tolist(), key=lambda word: -mixed_J[word])
+        ]
     return answer
 
 

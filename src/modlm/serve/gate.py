@@ -120,7 +120,7 @@ class Gate:
             return
         if scope["method"] == "HEAD":  # as GET; the server leaves out the body
             scope = {**scope, "method": "GET"}
-        answer = Answer(send)
+        answer = Answer(send, scope["path"])
         begun = time.perf_counter()
         self.metrics.in_flight += 1
         try:
@@ -218,8 +218,8 @@ class ClientGoneError(Exception):
 class Answer:
     """The way back to the client; knows whether it has begun."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+    def __init__(self, send: Send, path: str) -> None:
+        self._send, self.path = send, path
         self.status = 0
         self.on_start: Callable[[], None] = lambda: None
 
@@ -237,7 +237,7 @@ class Answer:
         """Send a refusal, if nothing else was begun."""
         if self.status:
             return
-        self.on_start = lambda: None  # the clock has stopped
+        refusal, self.on_start = refusal.at(self.path), lambda: None  # the clock has stopped
         headers = [(name.encode(), value.encode()) for name, value in refusal.headers.items()]
         await self.send({"type": "http.response.start", "status": refusal.status, "headers": headers})
         await self.send({"type": "http.response.body", "body": refusal.body})

@@ -14,6 +14,7 @@ from modlm.blocks.block import UNLIMITED
 from modlm.errors import ConfigError, InputError, nearest
 from modlm.model.language_model import LanguageModel
 from modlm.serve.refusals import RefusedError
+from modlm.store.manifest import is_folder
 from modlm.text.encoding import encode_sentences
 from modlm.training.journal import JOURNAL
 from modlm.training.run_folder import MODEL, RESULT
@@ -130,7 +131,7 @@ def named_paths(given: Sequence[str]) -> dict[str, Path]:
         name, path = (said[1], Path(said[2])) if said else (name_of(Path(argument)), Path(argument))
         if name in paths:
             if said:
-                raise ConfigError(f"The name {name} is given twice. Give every model a name of its own.")
+                raise ConfigError(f"The name {name} is given twice. Give each model its own name.")
             name = next(other for number in count(2) if (other := f"{name}-{number}") not in paths)
         paths[name] = path
     return paths
@@ -149,6 +150,7 @@ def open_library(models: Sequence[str], runs: Sequence[str]) -> Library:
     """Load everything that is to be served; the first thing that is wrong is an error."""
     from modlm.model.folder import load
 
+    models, runs = gathered(models, runs)
     folders = named_paths(runs)
     for folder in folders.values():
         if not folder.is_dir():
@@ -157,6 +159,21 @@ def open_library(models: Sequence[str], runs: Sequence[str]) -> Library:
     for served in library.models.values():
         warm_up(served.model)
     return library
+
+
+def gathered(models: Sequence[str], runs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Models and runs as given; a folder of model folders and runs, as `modlm demo` leaves, stands for all in it."""
+    found, followed = list[str](), list(runs)
+    for given in models:
+        inside = [] if holds_model(Path(given)) else sorted(filter(holds_model, Path(given).glob("*/")))
+        found += map(str, inside) if inside else [given]
+        followed += [str(folder) for folder in inside if (folder / JOURNAL).is_file()]
+    return found, list(dict.fromkeys(followed))
+
+
+def holds_model(folder: Path) -> bool:
+    """Whether a model can be opened here: its own folder, or that of a run with a model."""
+    return is_folder(folder, kind="model") or is_folder(folder / MODEL, kind="model")
 
 
 def warm_up(model: LanguageModel) -> None:

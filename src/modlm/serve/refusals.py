@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from modlm.errors import ModlmError
 from modlm.serve.answers import ErrorAnswer
+from modlm.serve.openai_shapes import OpenAiErrorAnswer
 
 MEANINGS = {
     400: "the request cannot be answered as it is",
@@ -29,6 +30,9 @@ MEANINGS = {
 REFUSALS: dict[int, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": meaning} for status, meaning in MEANINGS.items()
 }
+OPENAI_REFUSALS = {status: {**about, "model": OpenAiErrorAnswer} for status, about in REFUSALS.items()}
+CODES = {"unknown_model": "model_not_found", "wrong_token": "invalid_api_key", "no_token": "invalid_api_key"}
+"""Ours that OpenAI calls otherwise."""
 SHOWN = 3  # faults of one request that are told
 
 
@@ -37,10 +41,23 @@ class RefusedError(ModlmError):
 
     def __init__(self, status: int, code: str, message: str, **headers: str) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.code = status, code
+        self.param: str | None = None
         self.body = orjson.dumps({"error": {"code": code, "message": message}})
         self.headers = {"content-type": "application/json", "content-length": str(len(self.body))}
         self.headers |= {name.replace("_", "-"): value for name, value in headers.items()}
+
+    def at(self, path: str) -> RefusedError:
+        """The refusal as clients of this path expect it: OpenAI's below `/v1/`."""
+        if not path.startswith("/v1/"):
+            return self
+        status = 400 if self.status == 422 else self.status
+        kind = "server_error" if status >= 500 else "invalid_request_error"
+        error = {"message": str(self), "type": kind, "param": self.param, "code": CODES.get(self.code, self.code)}
+        told = RefusedError(status, self.code, str(self))
+        told.body = orjson.dumps({"error": error})
+        told.headers = {**self.headers, "content-length": str(len(told.body))}
+        return told
 
 
 def bad(code: str, message: str) -> RefusedError:
@@ -62,7 +79,7 @@ def handle_failures(app: FastAPI) -> None:
     """Give the application our answers in place of the framework's."""
 
     async def refused(request: Request, error: Exception) -> Response:
-        refusal = refusal_of(request, error)
+        refusal = refusal_of(request, error).at(request.url.path)
         return Response(refusal.body, refusal.status, refusal.headers)
 
     for kind in (ModlmError, RequestValidationError, HTTPException):
@@ -95,7 +112,9 @@ def invalid(faults: Sequence[Mapping[str, Any]]) -> RefusedError:
         message = f"The body is no valid JSON: {faults[0]['ctx']['error']}. Send one object in UTF-8."
         return bad("invalid_json", message)
     told = [*map(told_fault, faults[:SHOWN]), *([f"And {len(faults) - SHOWN} more."] if len(faults) > SHOWN else [])]
-    return RefusedError(422, "invalid_request", " ".join(told) + " GET /docs shows every field.")
+    refusal = RefusedError(422, "invalid_request", " ".join(told) + " GET /docs shows every field.")
+    refusal.param = str(faults[0]["loc"][0]) if faults[0]["loc"] else None
+    return refusal
 
 
 def told_fault(fault: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ Context = Annotated[str, told("The words before; empty for the start of a senten
 Start = Annotated[bool, told("Whether the context begins a sentence; false for words from the middle of one.")]
 Text = Annotated[
     str,
-    told("One sentence a line, words with spaces between; an empty line is an empty one.", min_length=1),
+    told("One sentence per line, words with spaces between; an empty line is an empty one.", min_length=1),
 ]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -32,7 +32,7 @@ def config(*examples: dict[str, Any], **more: Any) -> ConfigDict:
 
 
 class ScoreRequest(BaseModel):
-    """Sentences to score: a list, or a text with one sentence a line. Give one of the two."""
+    """Sentences to score: a list, or a text with one sentence per line. Give one of the two."""
 
     model_config = config(
         {"text": "the company said\nit rose", "words": True},

@@ -102,13 +102,14 @@ class Service:
         models, sentences = [self.library.model(name) for name in body.models], lines_of(body.text)
         check_units(models)
         scored = [await self._scored(served, sentences, lambda own: own) for served in models]
-        return await self._worked(lambda: Json.of(compare_answer(models, sentences, scored)))
+        return await self.worked(lambda: Json.of(compare_answer(models, sentences, scored)))
 
     async def _scored(self, served: Served, sentences: Sequence[str], finish: Callable[[ScoredText], T]) -> T:
         words = check_sentences(sentences, self.limits)
         return await self.batchers[served.name].score(sentences, words, finish)
 
-    async def _worked(self, work: Callable[[], T]) -> T:
+    async def worked(self, work: Callable[[], T]) -> T:
+        """What work gives that is done in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.working, work)
 
     # ---- looking into models -------------------------------------------------------------------------------------
@@ -120,8 +121,8 @@ class Service:
         explained = list[list[ExplainedRow]]()
         for begin in range(0, len(sentences), PORTION):  # between portions the work can be given up
             some = sentences[begin : begin + PORTION]
-            explained += await self._worked(partial(list, map(served.model.explained, some)))
-        return await self._worked(lambda: Json.of(explain_answer(served, sentences, explained)))
+            explained += await self.worked(partial(list, map(served.model.explained, some)))
+        return await self.worked(lambda: Json.of(explain_answer(served, sentences, explained)))
 
     async def why(self, body: requests.WhyRequest) -> Response:
         """For one word after a context: the matched contexts, their counts, followers and fallbacks, and the weights.
@@ -130,7 +131,7 @@ class Service:
         """
         served = self.library.model(body.model)
         check_context(body.context)
-        return await self._worked(lambda: Json.of(why_answer(served, body.context, body.word, start=body.start)))
+        return await self.worked(lambda: Json.of(why_answer(served, body.context, body.word, start=body.start)))
 
     async def next_words(self, body: requests.NextRequest) -> Response:
         """The most probable next words after a context, and how much of their probability each column gave.
@@ -139,7 +140,7 @@ class Service:
         """
         served = self.library.model(body.model)
         check_context(body.context)
-        return await self._worked(
+        return await self.worked(
             lambda: Json.of(next_answer(served, body.context, body.k, by_column=body.by_column, start=body.start))
         )
 
@@ -178,7 +179,7 @@ class Service:
         """Words as they come, until the sentence ends, time is up, or the server is stopped."""
         until = time.monotonic() + self.limits.timeout
         while not generation.reason:
-            words = await self._worked(generation.portion)
+            words = await self.worked(generation.portion)
             self.counters.generated(generation.served.name, len(words))
             yield words
             if not generation.reason and (self.stopping() or time.monotonic() > until):
@@ -208,7 +209,7 @@ class Service:
     ) -> Response:
         """The journal of a training run from a line on, for curves that grow while it goes on."""
         found = self.library.run(name)
-        return await self._worked(lambda: Json.of(found.answer(after)))
+        return await self.worked(lambda: Json.of(found.answer(after)))
 
     async def health(self) -> Response:
         """Needs no token."""

@@ -10,9 +10,9 @@ from modlm.text.vocabulary import END_NAME, START_NAME, split_words
 
 
 def lines_of(text: str) -> list[str]:
-    """The sentences of a text, one a line as in files: an empty line is an empty sentence."""
+    """The sentences of a text, one per line as in files: an empty line is an empty sentence."""
     if not text:
-        raise bad("empty_text", "The text is empty, so there is nothing to score. Send one sentence a line.")
+        raise bad("empty_text", "The text is empty, so there is nothing to score. Send one sentence per line.")
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 

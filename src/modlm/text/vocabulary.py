@@ -60,7 +60,7 @@ class Vocabulary:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, strict: bool = False) -> Vocabulary:
-        """From a vocabulary file or any list of words, one a line, reserved names anywhere.
+        """From a vocabulary file or any list of words, one per line, reserved names anywhere.
 
         `strict` wants exactly what `save` writes. In such a file equal words are found when the words are first looked
         up, not on opening.
@@ -128,6 +128,14 @@ class Vocabulary:
         """The words of a sentence."""
         return split_words(sentence)
 
+    def places(self, sentence: str) -> list[tuple[int, int]]:
+        """For each word of a sentence, where in it the word begins and ends, in characters."""
+        return [found.span() for found in _WORD.finditer(sentence)]
+
+    def continuation(self, before: Ids, word: int) -> str:
+        """What a word adds to the text of those before it in its sentence."""
+        return f" {self.word(word)}" if len(before) else self.word(word)
+
     def splits_like(self, other: Vocabulary) -> bool:
         """Whether the other vocabulary splits texts at the same places."""
         return self.units == other.units
@@ -177,11 +185,14 @@ class Vocabulary:
                 f"Texts are split into {self.units} by one vocabulary and otherwise ({other.units}) by another, so ids "
                 f"cannot be translated. Use one tokenizer, or words, for all."
             )
-        mapping = np.empty(len(self) + 1, np.uint32)
         blob, offsets, _ = self.kernel_tables()
-        text_kernels.map_words(blob, offsets, *other.kernel_tables(), UNKNOWN, mapping)
-        mapping[-1] = other.start
-        return mapping
+        return np.append(other.look_up(blob, offsets), np.uint32(other.start))
+
+    def look_up(self, blob: Bytes, offsets: Ints) -> Ids:
+        """The ids of a list of words as `kernel_tables` keeps it, UNKNOWN where there is none."""
+        found = np.empty(len(offsets) - 1, np.uint32)
+        text_kernels.map_words(blob, offsets, *self.kernel_tables(), UNKNOWN, found)
+        return found
 
     def encoders(self, workers: int | None = None) -> Sequence[Encoder]:
         """What makes ids of texts, as many as can work side by side."""

@@ -125,12 +125,15 @@ def _other_text(name: str, config: ColumnsConfig, corpus: Corpus) -> Corpus:
 
 
 def _other_counts(config: ColumnsConfig, vocabulary: Vocabulary) -> Counts:
-    """Those of a counts folder or of a count file, over our vocabulary."""
-    path = Path(config.counts)
-    if not path.exists():
-        raise InputError("there is no such counts folder or count file. Check columns.counts.", path=path)
-    if not is_folder(path, kind="counts"):
-        return up_to(import_counts(path, vocabulary=vocabulary), config.order)
+    """Those of a counts folder or of count files, over our vocabulary."""
+    paths = [Path(path) for path in config.counts]
+    for path in paths:
+        if not path.exists():
+            raise InputError("there is no such counts folder or count file. Check columns.counts.", path=path)
+    if not is_folder(path := paths[0], kind="counts"):
+        return up_to(import_counts(paths, vocabulary=vocabulary), config.order)
+    if len(paths) > 1:
+        raise InputError("this counts folder must stand alone; only count files are taken together.", path=path)
     counts = open_counts(path)
     if counts.vocabulary != vocabulary:
         raise VocabularyError(

@@ -36,8 +36,8 @@ class ColumnsConfig:
     """Texts to count; none, and no counts or model either: the training text, held out fold by fold."""
     source: int = 0
     """Which of the run's texts to count, from 1, together with `text` if that is given; held out fold by fold."""
-    counts: str = ""
-    """A folder of counts or a count file instead of a text."""
+    counts: tuple[str, ...] = ()
+    """A folder of counts, or count files that are taken together, instead of a text."""
     model: str = ""
     """A model folder or ARPA file that serves as one column."""
     order: int = ORDER

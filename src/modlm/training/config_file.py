@@ -233,12 +233,14 @@ def _check_groups(config: RunConfig, where: str) -> None:
 
 def check_files(config: RunConfig) -> None:
     """Refuse at once what would be missed only when it is read."""
+    lists = [("text", path) for path in config.text]
     named = {"valid": config.valid, "test": config.test}
     named |= {"vocabulary.file": config.vocabulary.file, "vocabulary.tokenizer": config.vocabulary.tokenizer}
     for name, block in config.columns.items():
-        named |= {f"columns.{name}.text": text for text in block.text}
-        named |= {f"columns.{name}.counts": block.counts, f"columns.{name}.model": block.model}
-    for setting, path in [("text", text) for text in config.text] + list(named.items()):
+        lists += [(f"columns.{name}.text", path) for path in block.text]
+        lists += [(f"columns.{name}.counts", path) for path in block.counts]
+        named[f"columns.{name}.model"] = block.model
+    for setting, path in [*lists, *named.items()]:
         if path and not Path(path).exists():
             raise InputError(f"there is no such file, but {setting} names it.", path=path)
 

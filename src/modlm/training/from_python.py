@@ -72,9 +72,15 @@ def Model(model: str | os.PathLike[str] | LanguageModel) -> Column:
     return Column({"model": model.folder})
 
 
-def Block(kind: str, **settings: Any) -> Column:
-    """A block of any kind that can be made from settings, such as one of another package."""
+def Kind(kind: str, **settings: Any) -> Column:
+    """A block of any kind that can be made from settings, such as one of another package.
+
+    This names a block; the class that blocks are made of is `modlm.blocks.block.Block`.
+    """
     return Column({"block": kind, "settings": settings})
+
+
+Block = Kind  # the name before
 
 
 def Uniform() -> Constant:
@@ -225,7 +231,7 @@ def _columns(columns: Mapping[str, Column | Constant | FunctionBlock]) -> Table:
             blocks[name] = {"block": block.kind, "settings": block.settings()}
         elif not isinstance(block, Constant):
             raise ConfigError(
-                f"columns[{name!r}] is a {type(block).__name__}. Give modlm.Ngram, Model, Block, FunctionBlock, "
+                f"columns[{name!r}] is a {type(block).__name__}. Give modlm.Ngram, Model, Kind, FunctionBlock, "
                 f"Uniform, Unknown or Delta."
             )
     kind = "interpolated" if "delta" not in constants else "hybrid" if blocks else "neural"

@@ -132,7 +132,7 @@ def _entry(about: dict[str, Any], config: RunConfig, name: str, text: Corpus, ke
 
 def _sources(column: ColumnsConfig) -> list[str]:
     """The sums of the files that a column comes from; of a folder of ours, of its manifest, which lists the rest."""
-    named = [*column.text, *filter(None, (column.counts, column.model))]
+    named = [*column.text, *column.counts, *filter(None, (column.model,))]
     return [sha256(_file_of(Path(name))) for name in named]
 
 

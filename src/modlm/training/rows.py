@@ -7,20 +7,19 @@ at with counts that know it; columns from elsewhere give their rows as they are.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
-from modlm.blocks.block import Block
+from modlm.blocks.block import Beside, Block
 from modlm.blocks.log_rows import LogRows, new_rows
 from modlm.errors import ConfigError
-from modlm.ground.arrays import Bools, Ints, Singles, in_parallel, threads
+from modlm.ground.arrays import Bools, Ids, Ints, Singles, in_parallel, threads
 from modlm.ground.progress import Progress, progress
 from modlm.text.corpus import Corpus
-from modlm.text.folds import fold_cuts
+from modlm.text.folds import fold_cuts, stretches
 from modlm.training.blocks import RunBlock
 
 PIECE = 1 << 14  # positions walked at a time: few enough for caches, and for one thread
@@ -36,12 +35,14 @@ def rows(
     folds: int = 0,
     folder: str | os.PathLike[str] | None = None,
     kept: Ints | None = None,
+    sources: Sequence[Ids] = (),
 ) -> LogRows:
     """Rows of a text, in memory or mapped from a new folder.
 
     With `folds`, for the training text: each fold's from the counts of all others, discounts estimated anew for each. A
     pass over a fold takes its n-grams out of the counts and another puts them back, so the time does not depend on the
-    number of folds. `kept` are the sentences wanted, rising; none: all.
+    number of folds. `kept` are the sentences wanted, rising; none: all. `sources` come with the sentences of the text.
+    Blocks that learn read the text from its beginning.
     """
     held_out = {name for name, own in blocks.items() if folds and own.counts is not None}
     parts = fold_ranges(corpus, folds) if held_out else []
@@ -53,10 +54,12 @@ def rows(
     with new_rows(ids, starts, plain, folder) as out, progress("rows", total=len(corpus.ids) * len(blocks)) as bar:
         for name, own in blocks.items():
             if name in held_out:
-                _fill_held_out(out.block(name), own, corpus, parts, kept_T, bar)
+                _fill_held_out(out.block(name), own, corpus, sources, parts, kept_T, bar)
+            elif own.block.reads.learns:
+                _fill_in_order(out.block(name), own.block, corpus, sources, kept_T, bar)
             else:
-                _fill(out, name, own.block, bar)
-    made = out if folder is None else LogRows.open(folder)
+                _fill(out, name, own.block, sources if kept is None or not sources else [sources[n] for n in kept], bar)
+    made = replace(out if folder is None else LogRows.open(folder), sources=sources)
     return made if kept is None else replace(made, text_starts=corpus.starts, kept=kept)
 
 
@@ -80,27 +83,52 @@ def fold_ranges(corpus: Corpus, folds: int) -> list[list[Range]]:
 
 def pieces(starts: Ints) -> list[Range]:
     """Neighbouring ranges of whole sentences that cover a text, one a sentence at least."""
-    ends = [0]
-    while ends[-1] < len(starts) - 1:
-        far = int(np.searchsorted(starts, starts[ends[-1]] + PIECE, side="right")) - 1
-        ends.append(max(ends[-1] + 1, far))
-    return [(int(starts[a]), int(starts[b])) for a, b in pairwise(ends)]
+    return [(int(starts[a]), int(starts[b])) for a, b in stretches(starts, PIECE)]
 
 
-def _fill(out: LogRows, name: str, block: Block, bar: Progress) -> None:
+def part_of(sources: Sequence[Ids], starts: Ints, low: int, high: int) -> Sequence[Ids]:
+    """The sources of the sentences between two positions."""
+    return sources[slice(*np.searchsorted(starts, (low, high)))] if sources else ()
+
+
+def _fill(out: LogRows, name: str, block: Block, sources: Sequence[Ids], bar: Progress) -> None:
     log_probs_TK, features_TF = out.block(name)
 
     def fill(low: int, high: int) -> None:
-        block.log_rows(out.ids[low:high], log_probs_TK[low:high], features_TF[low:high])
+        own = Beside(part_of(sources, out.starts, low, high))
+        block.log_rows(out.ids[low:high], log_probs_TK[low:high], features_TF[low:high], own)
         bar.advance(high - low)
 
     in_parallel([partial(fill, *piece) for piece in pieces(out.starts)])
+
+
+def _fill_in_order(
+    target: tuple[Singles, Singles],
+    block: Block,
+    corpus: Corpus,
+    sources: Sequence[Ids],
+    kept_T: Bools | None,
+    bar: Progress,
+) -> None:
+    """What a block has learned of a piece goes on to the next; sentences that are not wanted are read too."""
+    memory, at = None, 0
+    for low, high in pieces(corpus.starts):
+        made = [np.empty((high - low, table.shape[1]), np.float32) for table in target]
+        own = Beside(part_of(sources, corpus.starts, low, high), memory)
+        memory = block.log_rows(corpus.ids[low:high], made[0], made[1], own)
+        wanted = slice(None) if kept_T is None else kept_T[low:high]
+        count = len(made[0][wanted])
+        for table, filled in zip(target, made, strict=True):
+            table[at : at + count] = filled[wanted]
+        at += count
+        bar.advance(high - low)
 
 
 def _fill_held_out(
     target: tuple[Singles, Singles],
     own: RunBlock,
     corpus: Corpus,
+    sources: Sequence[Ids],
     folds: list[list[Range]],
     kept_T: Bools | None,
     bar: Progress,
@@ -115,7 +143,8 @@ def _fill_held_out(
             kept = None if kept_T is None else kept_T[places]
             rows = places if rows_T is None else rows_T[places[kept]]
             made = [np.empty((len(rows), table.shape[1]), np.float32) for table in target]
-            state.fill(corpus.ids[places], *made, counted=inside(fold, own.counted), kept_T=kept)
+            beside = Beside([source for part in fold for source in part_of(sources, corpus.starts, *part)])
+            state.fill(corpus.ids[places], *made, counted=inside(fold, own.counted), kept_T=kept, beside=beside)
             for table, filled in zip(target, made, strict=True):
                 table[rows] = filled
             bar.advance(len(places))

@@ -142,7 +142,7 @@ def read_texts(config: RunConfig) -> dict[str, Corpus]:
     for name, corpus in corpora.items():
         if not corpus.sentences:
             path = ", ".join(config.text) if name == TRAIN else getattr(config, name)
-            raise InputError("there is no sentence in the text. Give a text with one sentence a line.", path=path)
+            raise InputError("there is no sentence in the text. Give a text with one sentence per line.", path=path)
     return corpora
 
 

@@ -25,6 +25,7 @@ from modlm.nets.block_dropout import BlockDropout
 from modlm.nets.dropout import Dropout
 from modlm.nets.features import of_this_version
 from modlm.nets.mixer_net import MixerNet
+from modlm.nets.mixture_loss import Cases
 from modlm.training.average import Average
 from modlm.training.checkpoint import Checkpoint, CheckpointWriter
 from modlm.training.config import RunConfig
@@ -240,27 +241,27 @@ class Trainer:
         """Gradients of the summed nll of this process's part of a batch; that sum, and that of the dense mass."""
         if batch.real_TB.shape[1] == 0:
             return 0.0, 0.0
-        hidden_PH, off_PD = self.forward(batch)
+        hidden_PH, cases = self.forward(batch)
         products: torch.dtype = getattr(torch, self.config.products)
-        nll_P, mass_P = self.net.nll(hidden_PH, batch.log_probs_PD, batch.words_P, off_PD, products=products)
+        nll_P, mass_P = self.net.nll(hidden_PH, batch.log_probs_PD, batch.words_P, cases, products=products)
         nll = nll_P.sum()
         nll.backward()  # type: ignore[no-untyped-call]
         summed, mass = torch.stack([nll.detach(), mass_P.sum()]).tolist()
         return summed, mass
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Hidden vectors of the predicted positions, and the columns that block dropout switched off there."""
+    def forward(self, batch: Batch) -> tuple[Tensor, Cases]:
+        """Hidden vectors of the predicted positions, and the columns that block dropout switches off there."""
         self._generator.manual_seed(step_seed(self.config.seed, self.run_state.step))
-        steps, sentences = batch.whole
         shard = self.processes.shard
-        dropout = Dropout.of(self.net.config, self._generator, sentences, shard)
-        hidden_TBH, state_SBH = self.net.hidden(batch.contexts_TBW, batch.features_TBF, self.state_SBH, dropout=dropout)
+        dropout = Dropout.of(self.net.config, self._generator, batch.whole[1], shard)
+        hidden_TBH, state_SBH = self.net.hidden(
+            batch.contexts_TBW, batch.features_TBF, self.state_SBH, dropout=dropout, sources=batch.sources
+        )
         if self.train.carries:
             self.state_SBH = state_SBH.detach()
         rate = self.rules.block_dropout_rate(self.run_state)
-        off_TBD = self.block_dropout.off(steps, sentences, rate=rate, generator=self._generator, shard=shard)
-        off_PD = None if off_TBD is None else batch.predicted(off_TBD.to(self.processes.device))
-        return batch.predicted(hidden_TBH), off_PD
+        cases = self.block_dropout.cases(batch, rate=rate, generator=self._generator, shard=shard)
+        return batch.predicted(hidden_TBH), cases
 
     # ---- evaluation -------------------------------------------------------------------------------------------------
 

@@ -52,7 +52,10 @@ class Corpora:
             if name in self.given:
                 return _part_of(self.given[name], part, named=name.endswith(f".{part}"))
         named = getattr(entry, part)
-        paths = tuple(Path(self.data) / name for name in ((named,) if isinstance(named, str) else named) if name)
+        named = (named,) if isinstance(named, str) else named
+        if len(named) == 1 and named[0] in self.recipes.texts:
+            return self.files(named[0])
+        paths = tuple(Path(self.data) / name for name in named if name)
         for path in paths:
             if not self.data or not path.exists():
                 lost = f"{path} is not there" if self.data else "MODLM_DATA does not name a folder with the corpora"
@@ -135,7 +138,8 @@ def kept(entry: TextEntry, all_lines: Iterator[bytes]) -> Iterator[bytes]:
     if not (period := entry.every or entry.without_every):
         return all_lines
     sample = bool(entry.every)
-    return (line for number, line in enumerate(all_lines) if (number // entry.stretch % period == 0) == sample)
+    place = entry.after % period
+    return (line for number, line in enumerate(all_lines) if (number // entry.stretch % period == place) == sample)
 
 
 def _found(name: str, path: Path, known: Iterable[str]) -> Path:

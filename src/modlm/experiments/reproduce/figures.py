@@ -1,6 +1,7 @@
 """Figures as SVG, drawn from results: curves while training, perplexity by frequency, bars.
 
-The same results give the same bytes. Colours are chosen to be told apart by everybody and in grey.
+The same results give the same bytes. Colours can be told apart by everybody and in grey; there is no background, and
+lines and letters are of a grey that reads on white as on black.
 """
 
 from __future__ import annotations
@@ -14,13 +15,19 @@ from modlm.errors import ConfigError, require
 from modlm.experiments.reproduce.compared_rows import ComparedRow
 from modlm.experiments.reproduce.recipe import Recipe
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#555555")
+INK = "#737b88"
+COLOURS = ("#2f7fd6", "#e0701a", "#1d9e74", "#c774a6", "#8b8f98")
 MARKS = ("o", "s", "^", "D", "v")
 STYLES = ("-", "--", "-.", ":", "-")
 STYLE: dict[Any, Any] = {
     "svg.hashsalt": "modlm",
     "svg.fonttype": "none",
     "font.size": 10.0,
+    "savefig.transparent": True,
+    "hatch.color": "white",
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "grid.color"), INK
+    ),
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -40,20 +47,24 @@ def draw(recipe: Recipe, rows: Sequence[ComparedRow]) -> str:
     import matplotlib
 
     with matplotlib.rc_context(STYLE):
-        figure = DRAWINGS[recipe.figure](rows)
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None, "Title": recipe.title}, bbox_inches="tight")
+        return svg(DRAWINGS[recipe.figure](rows), recipe.title)
+
+
+def svg(figure: Any, title: str) -> str:
+    """The figure as text; within STYLE it has no background."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None, "Title": title}, bbox_inches="tight")
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
-def _figure(panels: int, height: float) -> tuple[Any, list[Any]]:
+def panels(count: int, height: float) -> tuple[Any, list[Any]]:
     """A figure of panels one below the other, without a window."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     figure: Any = Figure(figsize=(WIDTH, height), layout="constrained")
     FigureCanvasSVG(figure)
-    axes = figure.subplots(panels, 1, sharex=True, squeeze=False)
+    axes = figure.subplots(count, 1, sharex=True, squeeze=False)
     return figure, [row[0] for row in axes]
 
 
@@ -67,7 +78,7 @@ def _looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def convergence(rows: Sequence[ComparedRow]) -> Any:
     """Test perplexity, and below it the weight on the dense columns, against the words trained on."""
-    figure, (above, below) = _figure(2, 6.0)
+    figure, (above, below) = panels(2, 6.0)
     looks = _looks([one.row.series for one in rows])
     lowest = min(one.ours for one in rows if one.ours is not None and one.row.measure == "test")
     for one in rows:
@@ -87,7 +98,7 @@ def convergence(rows: Sequence[ComparedRow]) -> Any:
 
 def frequency(rows: Sequence[ComparedRow]) -> Any:
     """Perplexity of words seen at most so often, a curve for each model."""
-    figure, (axes,) = _figure(1, 4.0)
+    figure, (axes,) = panels(1, 4.0)
     places = list(dict.fromkeys(one.row.at for one in rows))
     for name, look in _looks([one.row.series for one in rows]).items():
         own = [one for one in rows if one.row.series == name and one.ours is not None]
@@ -100,19 +111,19 @@ def frequency(rows: Sequence[ComparedRow]) -> Any:
 
 def bars(rows: Sequence[ComparedRow]) -> Any:
     """A bar for each row, in groups; the paper's number, where it is printed, as a mark."""
-    figure, (axes,) = _figure(1, 4.0)
+    figure, (axes,) = panels(1, 4.0)
     looks = _looks([one.row.series.partition(",")[0] for one in rows])
     added = [one.row.series.endswith("distributions") for one in rows]
     for place, one in enumerate(rows):
         colour = looks[one.row.series.partition(",")[0]]["color"]
         hatch = "//" if added[place] else ""
-        axes.bar(place, one.ours or math.nan, color=colour, hatch=hatch, edgecolor="white")
+        axes.bar(place, one.ours or math.nan, color=colour, hatch=hatch, edgecolor="none")
         if one.ours is not None:
             plate = {"facecolor": colour, "edgecolor": "none", "pad": 1.5}
             where: dict[str, Any] = {"xytext": (0, FOOT), "textcoords": "offset points", "ha": "center"}
             axes.annotate(f"{one.ours:.1f}", (place, 0), color="white", fontsize=9, bbox=plate, **where)
         if one.paper is not None:
-            axes.plot([place - 0.4, place + 0.4], [one.paper] * 2, color="black", linewidth=1.5)
+            axes.plot([place - 0.4, place + 0.4], [one.paper] * 2, color=INK, linewidth=2)
     axes.set_xticks(range(len(rows)), [_bar_name(one) for one in rows], fontsize=8)
     axes.set(ylabel="test perplexity")
     axes.set_title("line: the paper's number, on the paper's corpora", fontsize=9, loc="right")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,18 +16,25 @@ from modlm.ground.files import new_file
 PAGE, FIGURES = "reproduction.md", "reproduction"
 VERDICTS = {True: "yes", False: "**no**", None: "not yet"}
 MISSING = "–"
-WIDTH = 120
-HEAD = (
-    "Every table and figure of [Neubig and Dyer (2016)](https://aclanthology.org/D16-1124/), the paper's numbers and "
-    "ours, at scale `{scale}`. Written by `{command}` from {source}; the paper's numbers are in "
-    "`recipes/neubig2016/published.toml`. `modlm reproduce NAME` runs what a table or figure lacks, with `--rerun` all "
-    "that it needs. Test perplexity is that of the model with the best validation likelihood; the test text chose "
-    "nothing. Where nets were trained from several seeds, ours is the mean ± the standard deviation of a sample, and "
-    "claims are checked on the mean. Where something stands for a corpus of the paper, our number is of other text "
-    "than the paper's, and no difference is given."
-)
+HEAD = """Every table and figure of [Neubig and Dyer (2016)](https://aclanthology.org/D16-1124/): what the paper
+printed, what comes out here, and whether the paper's findings hold.
+
+{answers}
+
+**How to read it.** The paper's numbers are in `recipes/neubig2016/published.toml`. Test perplexity is that of the model
+with the best validation likelihood; the test text chose nothing unless a section says so. Where nets were trained from
+several seeds, ours is the mean ± the standard deviation of a sample, and claims are checked on the mean.
+
+**How to repeat it.** This page was written by `{command}`, at scale `{scale}`, from {source}.
+`modlm reproduce NAME` runs what a table or figure lacks, and with `--rerun` all that it needs.
+
+**The corpora.** Only PTB was to be had in the paper's form. Where another text stands in for one of the paper's
+corpora, the two numbers are of different texts, and no difference is given.
+
+{corpora}
+"""
 SHIPPED = "the results in `recipes/neubig2016/results`, which ship with modlm"
-RERUN = "results made anew; those that ship with modlm are in the column *shipped*"
+RERUN = "new results; those that ship with modlm are in the column *shipped*"
 
 
 def write_page(runs: Runs, folder: Path, *, command: str) -> Path:
@@ -52,26 +59,43 @@ def write_figure(recipe: Recipe, rows: Sequence[ComparedRow], folder: Path) -> P
 
 def _head(runs: Runs, command: str) -> list[str]:
     corpora = runs.recipes.corpora
-    table = ["| corpus of the paper | what it is | here |", "|---|---|---|"]
+    table = ["| the paper's corpus | what it is | here |", "|---|---|---|"]
     for role, entry in corpora.items():
         if role not in {other.stand_in for other in corpora.values()}:
             used = runs.corpora.used(role)
-            here = "the same" if used is entry else f"**{used.title}** stands for it: {used.about}"
+            here = "the same" if used is entry else f"**{used.title}** stands in: {used.about}"
             table.append(f"| {entry.title} | {entry.about} | {here} |")
-    about = HEAD.format(scale=runs.recipes.scale, command=command, source=RERUN if runs.rerun else SHIPPED)
-    lines = textwrap.wrap(about, WIDTH, break_long_words=False, break_on_hyphens=False)
-    return ["# The paper, reproduced", "", *lines, "", *table, ""]
+    source = RERUN if runs.rerun else SHIPPED
+    about = {"scale": runs.recipes.scale, "command": command, "source": source, "answers": "\n".join(_answers(runs))}
+    return ["# The paper, reproduced", "", HEAD.format(**about, corpora="\n".join(table))]
+
+
+def _answers(runs: Runs) -> list[str]:
+    """The table that says in one line for each section whether it reproduced."""
+    lines = ["| | did it reproduce? | findings that hold |", "|---|---|--:|"]
+    for recipe in runs.recipes.tables.values():
+        rows = compared_rows(recipe, runs)
+        held = [holds(claim, rows) for claim in recipe.claims]
+        place = re.sub(r"[^\w\- ]", "", _heading(recipe).lower()).replace(" ", "-")
+        answer = "see below" if runs.rerun else recipe.answer
+        open_ones = f", {held.count(None)} not run yet" if None in held else ""
+        lines.append(f"| [{recipe.paper}](#{place}) | {answer} | {held.count(True)} of {len(held)}{open_ones} |")
+    return lines
+
+
+def _heading(recipe: Recipe) -> str:
+    return f"{recipe.paper}: {recipe.title}"
 
 
 def _section(recipe: Recipe, runs: Runs, folder: Path) -> list[str]:
     rows = compared_rows(recipe, runs)
-    parts = [f"## {recipe.paper}: {recipe.title}", "", f"    modlm reproduce {recipe.name}", ""]
+    parts = [f"## {_heading(recipe)}", "", f"    modlm reproduce {recipe.name}", ""]
     if recipe.figure and any(one.ours is not None for one in rows):
         path = write_figure(recipe, rows, folder)
         parts += [f"![{recipe.title}]({path.relative_to(folder).as_posix()})", ""]
     parts += markdown(rows, rerun=runs.rerun)
     if recipe.claims:
-        parts += ["", "| must show | does it |", "|---|---|"]
+        parts += ["", "| the paper's finding | holds here |", "|---|---|"]
         parts += [f"| {claim.says} | {VERDICTS[holds(claim, rows)]} |" for claim in recipe.claims]
     if recipe.discussion.strip():
         parts += ["", recipe.discussion.strip()]

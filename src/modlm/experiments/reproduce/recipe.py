@@ -29,13 +29,15 @@ class CorpusEntry:
     title: str
     about: str = ""
     train: tuple[str, ...] = ()
-    """Files under MODLM_DATA; none: not ours to have, so given by the user or stood in for."""
+    """Files under MODLM_DATA, or one text made from others; none: given by the user or stood in for."""
     valid: str = ""
     test: str = ""
     vocabulary: str = ""
     """The words to know; none: those of the training text."""
     max_words: int = 0
     """How many of them, the most frequent; 0: all."""
+    counts: tuple[str, ...] = ()
+    """Count files under MODLM_DATA, where there is no text."""
     stand_in: str = ""
     """The corpus that stands for this one."""
 
@@ -55,6 +57,8 @@ class TextEntry:
     """All but these."""
     stretch: int = 1
     """Sentences that stay together; long ones keep most documents whole, on one side of the cut."""
+    after: int = 0
+    """How many stretches come before the first one of a sample."""
 
     def __post_init__(self) -> None:
         if sum(map(bool, (self.first, self.every, self.without_every))) > 1:
@@ -184,6 +188,8 @@ class Recipe:
     title: str
     figure: str = ""
     digits: int = 1
+    answer: str = ""
+    """Did it reproduce? In one sentence, about the results that ship."""
     discussion: str = ""
     """What is to be said about the differences."""
     rows: tuple[Row, ...]

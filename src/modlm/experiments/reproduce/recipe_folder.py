@@ -20,7 +20,8 @@ from modlm.training.config_file import Table, merged, preset_names
 FOLDER = "recipes/neubig2016"
 CORPORA, RUNS, PUBLISHED, RESULTS = "corpora.toml", "runs.toml", "published.toml", "results"
 ORDER = tuple(
-    "table1 table2 speed table3 table3-faithful convergence low-frequency table4 larger-data strong counts-now".split()
+    "table1 table2 speed table3 table3-faithful convergence low-frequency table4 larger-data counts-without-text "
+    "fewer-units exact-block-dropout strong counts-now".split()
 )
 
 

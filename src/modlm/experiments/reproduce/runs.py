@@ -173,10 +173,17 @@ class Runs:
         table["text"] = [str(path.absolute()) for path in sources]
         if vocabulary := self.corpora.vocabulary_file(run.corpus, run.text):
             table = merged(table, {"vocabulary": {"file": str(vocabulary.absolute())}})
-        for name, text in run.columns.items():  # of the same order, smoothing and edge as the preset's own
-            paths = tuple(str(path.absolute()) for path in self.corpora.files(text))
-            own = next(iter(table["columns"].values()))
-            table = merged(table, {"columns": {name: {**own, "text": paths}}})
+        own = {
+            key: value for key, value in next(iter(table.get("columns", {}).values()), {}).items() if key != "source"
+        }
+        for (
+            name,
+            text,
+        ) in run.columns.items():  # of the same order, smoothing and edge as the preset's own, or as it says
+            part = "counts" if text in self.recipes.corpora and self.corpora.used(text).counts else "text"
+            files = self.corpora.part(text, part) if part == "counts" else self.corpora.files(text)
+            made = {**own, part: tuple(str(path.absolute()) for path in files)}
+            table["columns"] = {**table["columns"], name: merged(made, table["columns"].get(name, {}))}
         return run_config(table, where=run.name)
 
     def test(self, run: RunEntry) -> Path:

@@ -9,15 +9,14 @@ as one row of addresses and lengths (`handle`) and are looked at in place. Whoev
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numba.core import cgutils, types
 from numba.np.numpy_support import carray
 
 from modlm.counts.search_kernels import NOT_FOUND
 from modlm.errors import VocabularyError
-from modlm.ground.arrays import Bytes, Ids, Ints, int64, intrinsic, kernel
+from modlm.ground.arrays import Bytes, Ids, Ints, int64, kernel
+from modlm.ground.memory_kernels import pointer
 from modlm.model.language_model import BOUNDARIES_INSIDE
 from modlm.model.ngram.compiled import Compiled, leaf_type, node_type
 from modlm.model.ngram.compiled_kernels import Records, follower, probability_of
@@ -30,16 +29,6 @@ TINY = 1e-200
 TAIL = "\n" + "\0" * PADDING
 NODE, LEAF = node_type(np.float32), leaf_type(np.float32)
 WIDE_NODE, WIDE_LEAF = node_type(np.float64), leaf_type(np.float64)
-
-
-@intrinsic
-def pointer(typing_context: Any, address: Any) -> Any:
-    """The address as a pointer."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
-
-    return types.voidptr(types.uint64), generate
 
 
 class SentenceScorer:

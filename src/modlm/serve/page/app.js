@@ -237,11 +237,11 @@ function surprises(known) {
   return [marks, decimals(perplexityOf(known.logProb, known.words.length))];
 }
 
-/** Bits that the second model saves (positive: gained) against the first. */
+/** Bits that the second model saves (positive: gained) against the first; no colour where only one knows the word. */
 function differences([first, second]) {
   const marks = second.words.map((word, at) => {
     const bits = bitsOf(first.words[at].log_prob) - bitsOf(word.log_prob);
-    return { colour: differenceClass(bits), bits: signed(bits, 1), unknown: !word.known };
+    return { colour: first.words[at].known === word.known ? differenceClass(bits) : "unlike", bits: signed(bits, Math.abs(bits) < 9.95 ? 1 : 0), unknown: !word.known };
   });
   return [marks, decimals(perplexityOf(second.logProb, second.words.length))];
 }

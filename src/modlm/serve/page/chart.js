@@ -75,9 +75,11 @@ export class Chart {
     const { xLabel, yLabel, xFormat = short } = this.#options;
     const bottom = this.#height - MARGIN.bottom;
     const right = this.#width - MARGIN.right;
-    const rows = (log ? logTicks : ticks)(low, high, 6).map((value) => [
+    const marks = (log ? logTicks : ticks)(low, high, 6);
+    const text = tickTexts(marks, this.#options.percent);
+    const rows = marks.map((value, at) => [
       svg("line", { class: "grid", x1: MARGIN.left, x2: right, y1: this.y(value), y2: this.y(value) }),
-      svg("text", { class: "tick", x: MARGIN.left - 8, y: this.y(value) + 4, "text-anchor": "end" }, tickText(value, this.#options.percent)),
+      svg("text", { class: "tick", x: MARGIN.left - 8, y: this.y(value) + 4, "text-anchor": "end" }, text[at]),
     ]);
     const [first, last] = this.x.domain;
     const columns = ticks(first, last, this.#width / 110).map((value) =>
@@ -166,4 +168,11 @@ export function logTicks(low, high, wanted) {
   return found.length <= wanted + 4 ? found : found.filter((value) => ["1", "2", "5"].includes(String(value)[0]) && !String(value).startsWith("15"));
 }
 
-const tickText = (value, percent) => (percent ? `${Math.round(value * 100)}%` : short(value));
+/** The ticks of an axis in as few figures as tell them apart. */
+export function tickTexts(values, percent) {
+  if (percent) return values.map((value) => `${Math.round(value * 100)}%`);
+  if (values.every((value) => Math.abs(Number(value.toPrecision(3)) - value) < 1e-9 * value)) return values.map(short);
+  const step = Math.min(...values.slice(1).map((value, at) => value - values[at]));
+  const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+  return values.map((value) => value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+}

@@ -67,5 +67,5 @@ export function sharesTable(columns, { probs, weights, shares }) {
 /** A header cell, with an explanation where given as [text, explanation]. */
 export function headCell(cell, number = false) {
   const [text, title] = [cell].flat();
-  return h("th", { scope: "col", class: number ? "number" : null }, title ? h("abbr", { title }, text) : text);
+  return h("th", { scope: "col", role: "columnheader", class: number ? "number" : null }, title ? h("abbr", { title }, text) : text);
 }

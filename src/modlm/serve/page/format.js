@@ -7,6 +7,7 @@ const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 export const BITS_PER_STEP = 2;
 export const STEPS = 9;
 export const END = "</s>";
+export const UNKNOWN = "<unk>";
 
 export const integer = (value) => (value === null || value === undefined ? "–" : whole.format(value));
 export const short = (value) => compact.format(value);

@@ -21,7 +21,7 @@ export class Generator {
     app.editor.input.addEventListener("input", () => this.stop()); // whoever types takes over
     this.element = h(
       "section",
-      { class: "card", "aria-labelledby": "generate-title" },
+      { class: "card generator", "aria-labelledby": "generate-title" },
       h("div", { class: "card-head" }, h("h2", { id: "generate-title" }, "Write on"), h("p", { class: "soft" }, "drawn from the mixture, at the cursor")),
       h("div", { class: "card-body stack" }, this.#fields, this.#trouble, h("div", { class: "row" }, this.#button, this.#status)),
     );

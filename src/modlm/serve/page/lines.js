@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 
 const TOKENS = /[^ \t\v\f\r]+|[ \t\v\f\r]+/g; // words and the white space between them, split as the toolkit splits
+const SHORT = 3; // letters below which a word has no room for a mark of three
 const RESERVED = new Set(["<s>", "</s>"]);
 
 /** One sentence. `words` have text, start and end (within the line) and an element; the sentence's end has one too. */
@@ -23,7 +24,7 @@ export class Line {
   /** Why this line cannot be scored, if it cannot. */
   get refused() {
     const word = this.words.find((own) => RESERVED.has(own.text));
-    return word ? `${word.text} stands for a boundary of sentences, which are added by themselves. Leave it out.` : "";
+    return word ? `${word.text} marks the start or end of a sentence and is added automatically. Leave it out.` : "";
   }
 
   /** Takes a new text, keeping the elements of all words before and behind the place of the change. */
@@ -57,7 +58,8 @@ export class Line {
   paint(marks, perplexity) {
     marks.forEach(({ colour, bits, unknown }, index) => {
       const element = this.at(index);
-      const name = index < this.words.length ? `w ${colour}${unknown ? " unknown-word" : ""}` : `end ${colour}`;
+      const mark = unknown ? (this.words[index]?.text.length < SHORT ? " unknown-word short" : " unknown-word") : "";
+      const name = index < this.words.length ? `w ${colour}${mark}` : `end ${colour}`;
       const full = element.classList.contains("active") ? `${name} active` : name;
       if (element.className !== full) element.className = full;
       if (element.dataset.bits !== bits) element.dataset.bits = bits;

@@ -1,9 +1,19 @@
 // Two or more models on the same text: perplexities side by side, the word that is looked at, the words that moved most.
 
+import { headCell } from "./columns.js";
 import { h } from "./dom.js";
-import { END, bitsOf, decimals, differenceClass, nameOf, percent, perplexityOf, signed } from "./format.js";
+import { END, bitsOf, decimals, differenceClass, integer, nameOf, percent, perplexityOf, plural, signed } from "./format.js";
 
 const MOVERS = 12;
+const SPELLED = 8; // bits that each byte of an unknown word costs: without them, the fewer words a model knows, the better it looks
+const HEAD = [
+  "Model",
+  "Perplexity",
+  ["Unknown", "words that the model does not know, each scored as <unk>"],
+  ["Bits/byte", "bits per byte of the whole text; unknown words pay for their letters too, 8 bits per byte"],
+  ["Gained", "bits per byte less than the first model"],
+];
+const bytesOf = (text) => new TextEncoder().encode(text).length;
 
 export class CompareView {
   #app;
@@ -61,7 +71,7 @@ export class CompareView {
       "section",
       { class: "card" },
       h("div", { class: "card-head" }, h("h2", {}, "Only one model is loaded")),
-      h("div", { class: "card-body stack" }, h("p", {}, "Start the server with two or more to see, word by word, which of them expects a text better:"), h("pre", {}, h("code", {}, "modlm serve ngram/ hybrid/")), h("p", { class: "soft" }, "Models with different vocabularies can be compared too, but an unknown word is easier to predict the fewer words a model knows.")),
+      h("div", { class: "card-body stack" }, h("p", {}, "Start the server with two or more to see, word by word, which of them expects a text better:"), h("pre", {}, h("code", {}, "modlm serve ngram/ hybrid/")), h("p", { class: "soft" }, "Models with different vocabularies compare in bits per byte.")),
     );
   }
 
@@ -83,29 +93,34 @@ export class CompareView {
   /** Sums over the sentences that all chosen models have scored. */
   #totals() {
     const chosen = this.chosen;
-    const totals = chosen.map((name) => ({ name, logProb: 0, predictions: 0 }));
+    const totals = chosen.map((name) => ({ name, logProb: 0, predictions: 0, unknown: 0, bits: 0, bytes: 0 }));
     const moved = [];
+    let unlike = 0; // words that some models know and others do not
     this.#app.editor.lines.forEach((line, at) => {
       const known = chosen.map((name) => this.#app.scores.of(name, line.text));
       if (!line.words.length || line.refused || known.some((own) => !own?.words)) return;
       known.forEach((own, model) => {
         totals[model].logProb += own.logProb;
         totals[model].predictions += own.words.length;
+        totals[model].unknown += own.unknown;
+        totals[model].bytes += bytesOf(line.text) + 1;
+        totals[model].bits += bitsOf(own.logProb) + SPELLED * line.words.reduce((sum, { text }, at) => sum + (own.words[at].known ? 0 : bytesOf(text)), 0);
       });
+      unlike += line.words.filter((_, index) => new Set(known.map((own) => own.words[index].known)).size > 1).length;
       if (known.length < 2) return;
       known[0].words.forEach((word, index) => {
         const bits = bitsOf(word.log_prob) - bitsOf(known[1].words[index].log_prob);
-        if (!Number.isNaN(bits)) moved.push({ line: at, index, bits });
+        if (!Number.isNaN(bits) && word.known === known[1].words[index].known) moved.push({ line: at, index, bits });
       });
     });
-    return { totals, moved };
+    return { totals, moved, unlike };
   }
 
   #numbers() {
-    const { totals, moved } = this.#totals();
+    const { totals, moved, unlike } = this.#totals();
     const first = totals[0];
-    const rows = totals.map(({ name, logProb, predictions }, at) => {
-      const bits = (logProb - first.logProb) / predictions / Math.LN2;
+    const rows = totals.map(({ name, logProb, predictions, unknown, bits, bytes }, at) => {
+      const gained = (first.bits - bits) / bytes;
       const looked = at === 1;
       const pick = h("button", { type: "button", class: "link", title: "Show its differences in the text", on: { click: () => this.#app.state.set({ against: name }) } }, name);
       return h(
@@ -113,12 +128,14 @@ export class CompareView {
         { class: looked ? "looked" : null },
         h("th", { scope: "row" }, at > 0 && !looked ? pick : name),
         h("td", { class: "number" }, decimals(perplexityOf(logProb, predictions))),
-        h("td", { class: `number ${at ? tone(bits) : ""}` }, at ? signed(bits) : "–"),
+        h("td", { class: "number" }, integer(unknown)),
+        h("td", { class: "number" }, bytes ? (bits / bytes).toFixed(3) : "–"),
+        h("td", { class: `number ${at ? tone(gained) : ""}` }, at && bytes ? signed(gained, 3) : "–"),
       );
     });
-    const head = h("tr", {}, h("th", { scope: "col" }, "Model"), h("th", { scope: "col", class: "number" }, "Perplexity"), h("th", { scope: "col", class: "number" }, "Bits gained a word"));
     this.#table.replaceChildren(
-      h("table", {}, h("thead", {}, head), h("tbody", {}, rows)),
+      h("table", { class: "compare-table" }, h("thead", {}, h("tr", {}, HEAD.map((cell, at) => headCell(cell, at > 0)))), h("tbody", {}, rows)),
+      unlike ? h("p", { class: "warning", role: "note" }, `${plural(unlike, "word is", "words are")} known to some of these models only (hatched in the text). <unk> is easy to predict, so the perplexities do not compare; bits per byte do.`) : "",
       totals.length > 1 ? h("p", { class: "soft note" }, "The text's colours: ", h("b", {}, totals[1].name), " against ", h("b", {}, totals[0].name), ".") : h("p", { class: "soft note" }, "Choose a second model."),
     );
     moved.sort((a, b) => b.bits - a.bits);
@@ -131,7 +148,7 @@ export class CompareView {
   }
 
   #list(movers) {
-    if (!movers.length) return h("p", { class: "soft" }, this.#app.editor.text.trim() ? "No word." : "Words of your text will stand here.");
+    if (!movers.length) return h("p", { class: "soft" }, this.#app.editor.text.trim() ? "No word." : "Words of your text will appear here.");
     return h(
       "ol",
       { class: "movers" },
@@ -168,15 +185,15 @@ export class CompareView {
         h("th", { scope: "row" }, name, known[at].words[word.index].known ? "" : h("span", { class: "soft" }, " (unknown)")),
         h("td", { class: "number" }, percent(2 ** -bits[at])),
         h("td", { class: "number" }, decimals(bits[at])),
-        h("td", { class: `number ${at ? tone(bits[0] - bits[at]) : ""}` }, at ? signed(bits[0] - bits[at]) : "–"),
+        h("td", { class: `number ${at && known[at].words[word.index].known === known[0].words[word.index].known ? tone(bits[0] - bits[at]) : ""}` }, at ? signed(bits[0] - bits[at]) : "–"),
       ),
     );
     const head = ["Model", "Probability", "Bits", "Gained"].map((name, at) => h("th", { scope: "col", class: at ? "number" : null }, name));
     this.#word.replaceChildren(
       h("div", { class: "card-head" }, h("h2", { class: "word-name" }, nameOf(line.words[word.index]?.text ?? END))),
-      h("div", { class: "card-body" }, h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows))),
+      h("div", { class: "card-body" }, h("table", { class: "compare-table" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows))),
     );
   }
 }
 
-const tone = (bits) => (bits > 0.005 ? "good" : bits < -0.005 ? "bad" : "");
+const tone = (bits) => (bits > 0.0005 ? "good" : bits < -0.0005 ? "bad" : "");

@@ -1,9 +1,11 @@
-// Next words at the cursor: of the mixture and of each column side by side; taking one; writing on by the model itself.
+// Next words at the cursor: of the mixture and of each column side by side, and their product; taking one; writing on.
 
 import { bar, describe, spoken, swatch } from "./columns.js";
 import { Latest, debounced, h, problem } from "./dom.js";
 import { END, joined, nameOf, percent, quoted } from "./format.js";
 import { Generator } from "./generate.js";
+import { save } from "./picture.js";
+import { Product } from "./product.js";
 
 const WORDS = 10;
 const NEAREST = 1000; // words of context that are sent at most
@@ -15,6 +17,8 @@ export class NextView {
   #context = h("p", { class: "soft context" });
   #trouble = h("div");
   #columns = h("div", { class: "next-columns" });
+  #product = new Product();
+  #reset = h("button", { type: "button", class: "ghost", on: { click: () => this.#product.reset() } }, "Back to the model's λ");
   #asked = "";
   #words = [];
   #soon = debounced(() => this.#ask(), 90);
@@ -29,6 +33,14 @@ export class NextView {
       { class: "card", "aria-labelledby": "next-title" },
       h("div", { class: "card-head" }, h("h2", { id: "next-title" }, "Next words"), this.#context),
       h("div", { class: "card-body stack" }, this.#trouble, this.#list),
+    );
+    const saving = (ending) => h("button", { type: "button", class: "ghost", "aria-label": `Save the picture as ${ending}`, on: { click: () => save(this.#product.element, `modlm.${ending.toLowerCase()}`) } }, ending);
+    this.#product.element.addEventListener("change", () => (this.#reset.disabled = !this.#product.changed));
+    this.product = h(
+      "section",
+      { class: "card", "aria-labelledby": "product-title" },
+      h("div", { class: "card-head" }, h("h2", { id: "product-title" }, "p = D · λ"), h("p", { class: "soft" }, "Drag a λ: the others make room, and p follows."), h("div", { class: "actions" }, this.#reset, saving("SVG"), saving("PNG"))),
+      h("div", { class: "card-body" }, h("div", { class: "scroller" }, this.#product.element)),
     );
     this.wide = h(
       "section",
@@ -48,8 +60,9 @@ export class NextView {
 
   enter() {
     this.#app.panel.replaceChildren(this.card, this.#generator.element);
-    this.#app.wide.replaceChildren(this.wide);
+    this.#app.wide.replaceChildren(this.product, this.wide);
     this.#generator.show();
+    this.#product.draw();
   }
 
   leave() {
@@ -104,19 +117,23 @@ export class NextView {
       this.#words = [];
       this.#trouble.replaceChildren(message);
       this.#list.replaceChildren();
-      this.#columns.replaceChildren();
+      this.product.hidden = this.wide.hidden = true;
     }
   }
 
-  #show(context, { words, columns }) {
-    this.#context.replaceChildren(context.length ? `after ${quoted(context.slice(-4))}` : "at the beginning of a sentence");
+  #show(context, { words, columns, rows }) {
+    const after = context.length ? `after ${quoted(context.slice(-4))}` : "at the beginning of a sentence";
+    this.#context.replaceChildren(after);
+    this.product.hidden = this.wide.hidden = false;
+    this.#product.set({ columns: describe(Object.keys(columns)), weights: Object.values(columns).map((own) => own.weight), rows, size: this.#size, note: `${after}, ${this.#app.model}` });
+    this.#reset.disabled = true;
     const names = Object.keys(words[0]?.shares ?? {});
     const described = describe(names);
     const most = words[0]?.probability || 1;
     const focused = this.#list.contains(document.activeElement);
     this.#list.replaceChildren(...words.map((word, at) => h("li", {}, this.#button(word, at, described, most))));
     if (focused) this.#list.querySelector("button")?.focus();
-    this.#columns.replaceChildren(...describe(Object.keys(columns ?? {})).map((column) => this.#column(column, columns[column.name])));
+    this.#columns.replaceChildren(...describe(Object.keys(columns)).map((column) => this.#column(column, columns[column.name])));
   }
 
   #button(next, at, columns, most) {
@@ -140,7 +157,7 @@ export class NextView {
       h("div", { class: "bar thin", "aria-hidden": "true" }, h("i", { class: column.class, css: { width: `${Math.min(100, 100 * (weight ?? 0))}%` } })),
       words.length && !alike
         ? h("ol", {}, words.map((next) => h("li", {}, h("button", { type: "button", on: { click: () => this.#accept(next) } }, h("span", { class: "next-word" }, label(next)), h("span", { class: "number" }, percent(next.probability))))))
-        : h("p", { class: "soft" }, column.order > 1 ? "Never saw this context: all words alike." : words.length ? "All words alike." : "No word."),
+        : h("p", { class: "soft" }, column.order > 1 ? "Never saw this context: the same for every word." : words.length ? "The same for every word." : "No word."),
     );
   }
 

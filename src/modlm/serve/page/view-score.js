@@ -109,6 +109,6 @@ export class ScoreView {
 /** The model in a few words. */
 function described({ models, model }) {
   const { kind, units, vocab_size: size, described: settings = {} } = models.find(({ name }) => name === model) ?? {};
-  const parts = [kind, settings.smoothing, `${integer(size)} ${units}`, settings.parameters && `${short(settings.parameters)} parameters`];
+  const parts = [kind, settings.smoothing, `${integer(size)} ${units}`, settings.parameters > 0 && `${short(settings.parameters)} parameters`];
   return parts.filter(Boolean).join(", ");
 }

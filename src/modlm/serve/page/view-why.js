@@ -8,14 +8,14 @@ import { bitsText, decimals, integer, nameOf, oneIn, percent, share } from "./fo
 const HEAD = [
   "Column",
   "Context that was looked up",
-  ["Seen", "how often the context stood in the training text"],
+  ["Seen", "how often the context occurs in the training text"],
   ["Followers", "different words that followed it"],
   ["With the word", "how often this word followed it"],
   ["Fallback α", "share that is passed on to shorter contexts"],
   ["P", "probability of the word in this column"],
   ["λ", "weight of this column here"],
   ["λ·P", "what the column gives"],
-  "Share",
+  ["Share", "part of the word's probability"],
 ];
 
 export class WhyView {
@@ -47,7 +47,7 @@ export class WhyView {
     this.#app.wide.replaceChildren();
     this.#card.replaceChildren(
       h("div", { class: "card-head" }, h("h2", {}, "Why this word?")),
-      h("div", { class: "card-body stack" }, h("p", {}, "Click a word of the text, or move the cursor into it. Here stands which contexts the model looked up, how often they occurred, and how far it trusted each.")),
+      h("div", { class: "card-body stack" }, h("p", {}, "Click a word of the text, or move the cursor into it. You will see which contexts the model looked up, how often they occurred, and how far it trusted each.")),
     );
   }
 
@@ -138,32 +138,34 @@ export class WhyView {
     const body = order.map((at) => {
       const row = rows[at];
       const mark = row.counted === "continuations" && row.total ? "°" : "";
+      const values = [row.probability, row.weight, row.probability * row.weight];
       const cells = [`${integer(row.total)}${mark}`, integer(row.followers), `${integer(row.count)}${mark}`, row.fallback === null || row.fallback === undefined ? "–" : decimals(row.fallback)];
       return h(
         "tr",
-        { class: row.seen === false || (row.share ?? 0) < 0.0005 ? "faint" : null },
-        h("th", { scope: "row" }, swatch(columns[at]), columns[at].label),
-        h("td", { class: "looked-up" }, context(row)),
-        cells.map((cell) => h("td", { class: "number" }, cell)),
-        [row.probability, row.weight, row.probability * row.weight].map((value) => h("td", { class: "number" }, percent(value))),
-        h("td", { class: "number" }, share(row.share)),
+        { role: "row", class: row.seen === false || (row.share ?? 0) < 0.0005 ? "faint" : null },
+        h("th", { scope: "row", role: "rowheader" }, swatch(columns[at]), columns[at].label),
+        h("td", { class: "looked-up", role: "cell" }, context(row)),
+        [...cells, ...values.map(percent), share(row.share)].map((cell, number) => numberCell(cell, HEAD[number + 2])),
       );
     });
     return h(
       "table",
-      { class: "why-table" },
-      h("thead", {}, h("tr", {}, HEAD.map((cell, at) => headCell(cell, at > 1)))),
-      h("tbody", {}, body),
-      h("tfoot", {}, h("tr", {}, h("th", { scope: "row", colspan: 8 }, "Together"), h("td", { class: "number" }, percent(probability)), h("td", { class: "number" }, "100%"))),
+      { class: "why-table", role: "table" },
+      h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, HEAD.map((cell, at) => headCell(cell, at > 1)))),
+      h("tbody", { role: "rowgroup" }, body),
+      h("tfoot", { role: "rowgroup" }, h("tr", { role: "row" }, h("th", { scope: "row", role: "rowheader", colspan: 8 }, "Together"), numberCell(percent(probability), HEAD.at(-2)), numberCell("100%", HEAD.at(-1)))),
     );
   }
 }
 
+/** A number with the name of its column, which stands beside it on a phone. There a table is no grid any more, hence the roles. */
+const numberCell = (text, [label]) => h("td", { class: "number", role: "cell", data: { label } }, text);
+
 /** The words of a context; a note where it was never seen or there is none. */
 function context(row) {
-  if (!row.order) return h("span", { class: "soft" }, { uniform: "every word alike", delta: "this word alone, from the net" }[row.column] ?? "–");
+  if (!row.order) return h("span", { class: "soft" }, { uniform: "every word the same", delta: "this word alone, straight from the net" }[row.column] ?? "–");
   const words = (row.context ?? []).map((word) => (word === "<s>" ? h("span", { class: "edge", title: "the beginning of the sentence" }, "⟨start⟩") : word));
-  if (!words.length) return h("span", { class: "soft" }, row.order === 1 ? "no context" : "nothing so long stands before the word");
+  if (!words.length) return h("span", { class: "soft" }, row.order === 1 ? "no context" : "there are not so many words before this one");
   const text = words.flatMap((word) => [word, " "]);
   return row.seen === false ? [h("s", {}, text), h("span", { class: "soft" }, " never seen")] : h("span", {}, text);
 }

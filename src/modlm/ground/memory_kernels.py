@@ -1,0 +1,48 @@
+"""What kernels do with memory beyond arrays: ask for it ahead of time, go by addresses, read bits as numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+
+from modlm.ground.arrays import intrinsic
+
+
+@intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Ask for array[index], wherever the index points, without waiting for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, arguments[0])
+        place = cgutils.get_item_pointer(context, builder, kind, view, [arguments[1]], wraparound=False)
+        place = builder.bitcast(place, cgutils.voidptr_t)
+        number = ir.IntType(32)
+        form = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], form)
+        builder.call(function, [place, number(0), number(3), number(1)])  # a read, to all cache levels, of data
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), generate
+
+
+@intrinsic
+def pointer(typing_context: Any, address: Any) -> Any:
+    """The address as a pointer."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.uint64), generate
+
+
+@intrinsic
+def single(typing_context: Any, bits: Any) -> Any:
+    """The float32 that these 32 bits are."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.uint32), generate

@@ -1,0 +1,126 @@
+"""A KenLM binary as a language model, read where it lies; `modlm.load` opens it.
+
+Scores, states and lengths of n-grams are KenLM's own. Whole distributions ask for every word after the state, which
+takes a lookup or more each; a converted model (`modlm convert`, for tries) is much faster at that.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from modlm.formats.kenlm import Binary, open_binary, query_kernels
+from modlm.formats.kenlm.listing import read_tables
+from modlm.formats.kenlm.words import numbers_of_words, vocabulary_of
+from modlm.ground.arrays import Floats, Ids, Ints, in_parallel, threads
+from modlm.model.folder import load
+from modlm.model.language_model import LanguageModel
+from modlm.model.ngram.arpa import from_arpa
+from modlm.model.ngram_lm import NgramLM
+from modlm.store.folder import Parts
+
+LN10 = float(np.log(10.0))
+PART = 1 << 13  # words that one thread takes at a time, if there are so many
+
+
+def read_model(path: str | os.PathLike[str]) -> KenlmModel:
+    """The model of a KenLM binary."""
+    return KenlmModel(open_binary(Path(path)))
+
+
+class KenlmModel(LanguageModel):
+    """P(w | c) of a KenLM binary. States are rows of the words before with their backoffs, nearest first."""
+
+    def __init__(self, binary: Binary) -> None:
+        self.binary = binary
+        self.vocabulary = vocabulary_of(binary)
+        self.context_length = binary.order - 1
+        self._theirs = numbers_of_words(binary)
+
+    def __repr__(self) -> str:
+        return f"KenlmModel({self.binary.described()}, order {self.binary.order}, {len(self.vocabulary):,} words)"
+
+    @property
+    def order(self) -> int:
+        """The highest order."""
+        return self.binary.order
+
+    def described(self) -> dict[str, Any]:
+        """Structure and n-grams."""
+        words = "listed at its end" if self.binary.has_words else "as hashes only"
+        about = {"model": "KenLM binary", "structure": self.binary.described(), "order": self.order}
+        return about | {"ngrams": list(self.binary.counts), "names of words": words}
+
+    def log_probs(self, ids: Ids) -> Floats:
+        """Natural logarithm of P for each word of a text; 0 at `<s>`."""
+        out = np.empty(len(ids))
+        starts = np.flatnonzero(ids == self.vocabulary.start)
+        parts = max(1, min(4 * threads(), len(ids) // PART)) if threads() > 1 else 1
+        places = np.searchsorted(starts, np.linspace(0, len(ids), parts + 1)[1:-1])
+        cuts = [0, *np.append(starts, len(ids))[places].tolist(), len(ids)]
+        walk = partial(query_kernels.score_text, self.binary.data, self.binary.plan, self._theirs, ids)
+        in_parallel([partial(walk, low, high, out) for low, high in pairwise(cuts)])
+        out *= LN10
+        return out
+
+    def word_probs(self, ids: Ids) -> Floats:
+        """P of each word of a text, 1 at `<s>`."""
+        return np.exp(self.log_probs(ids))
+
+    def start(self, count: int = 1) -> Ids:
+        """The state before the first word."""
+        return self._advance(self._empty(count), np.full(count, self.vocabulary.start, np.uint32))[0]
+
+    def advance(self, states: Ids, words: Ids) -> tuple[Ids, Floats]:
+        """The states after one more word each, and the logarithm of its probability."""
+        new_states, _, log10_probs = self._advance(states, words)
+        return new_states, log10_probs * LN10
+
+    def _empty(self, count: int) -> Ids:
+        return np.full((count, 2 * (self.order - 1)), 0xFFFFFFFF, np.uint32)
+
+    def _advance(self, states_BS: Ids, words: Ids) -> tuple[Ids, Ints, Floats]:
+        start, words = self.vocabulary.start, np.asarray(words, np.uint32)
+        marks = np.where(words == start, query_kernels.START, query_kernels.NOTHING)
+        codes = np.where(words < start, self._theirs[np.minimum(words, start)], marks).astype(np.int64)
+        new_BS, orders, out = np.empty_like(states_BS), np.empty(len(codes), np.int64), np.empty(len(codes))
+        query_kernels.advance(self.binary.data, self.binary.plan, states_BS, codes, new_BS, orders, out)
+        return new_BS, orders, out
+
+    def distributions(self, states: Ids) -> Floats:
+        """P of every word after each state."""
+        out_BJ = np.empty((len(states), len(self.vocabulary)))
+
+        def work(row: int) -> None:
+            rows = slice(row, row + 1)
+            query_kernels.distributions(self.binary.data, self.binary.plan, states[rows], self._theirs, out_BJ[rows])
+
+        in_parallel([partial(work, row) for row in range(len(states))])
+        return np.exp(out_BJ * LN10)
+
+    def state_after(self, windows_BC: Ids) -> Ids:
+        """The states that windows of words lead to."""
+        states = self._empty(len(windows_BC))
+        for column in range(windows_BC.shape[1]):
+            states = self._advance(states, windows_BC[:, column])[0]
+        return states
+
+    @cached_property
+    def _converted(self) -> NgramLM:
+        return NgramLM(*from_arpa(read_tables(self.binary)))
+
+    def as_ngram(self) -> NgramLM:
+        """The same model in our form; an `InputError` for hash tables, whose n-grams cannot be listed."""
+        return self._converted
+
+    def parts(self) -> Parts:
+        """What a folder keeps of it: the same model in our form."""
+        return self.as_ngram().parts()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return load, (self.binary.path,)

@@ -1,0 +1,200 @@
+"""Draws the figures of README and docs from committed numbers: `make figures`.
+
+docs/images/mixture.svg     what p = D · λ means: the numbers are an example, and the product is computed
+docs/images/speed.svg       modlm beside KenLM, from the tables of benchmarks/reports
+docs/images/pruning.svg     perplexity against size, from benchmarks/reports/*-pruning.json
+
+The paper's figures, docs/reproduction/*.svg, are drawn by `modlm reproduce all --redraw`, as `make figures` does.
+All share one style, have no background, and read on white as on black. The same numbers give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+from modlm.experiments.reproduce import figures
+
+ROOT = Path(__file__).parents[1]
+REPORTS, IMAGES = ROOT / "benchmarks" / "reports", ROOT / "docs" / "images"
+BLUE, ORANGE, GREEN = figures.COLOURS[:3]
+FONT = "-apple-system, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
+
+# ---- speed -----------------------------------------------------------------------------------------------------------
+
+BUILD, SMALL, QUERIES = (REPORTS / f"2026-11-16-against-kenlm-{name}.md" for name in ("build", "ptb", "resident"))
+SPEEDS = (
+    ("Build a 5-gram model, 46M words", BUILD, "build", "newswire: wall", False),
+    ("Build a 5-gram model, 0.9M words", SMALL, "build", "ptb: wall", False),
+    ("Score a file in Python, 2 cores", QUERIES, "query", "newswire, newswire.last: in the process, 2 cores", True),
+    ("Score a file in Python, 1 core", QUERIES, "query", "newswire, newswire.last: in the process, 1 core", True),
+    ("Score a batch of sentences", QUERIES, "python", "newswire: score_batch, resident, 2 cores", True),
+    ("Score sentences one by one", QUERIES, "python", "newswire: score, one by one", True),
+    ("Score a small file by command", QUERIES, "query", "ptb, ptb.test.many: modlm eval, 1 core", True),
+)
+
+
+def measured(report: Path, measurement: str, what: str) -> tuple[str, str, float]:
+    """Ours, KenLM's and their ratio, from the table of a report."""
+    for line in report.read_text("utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        if cells[:2] == [measurement, what]:
+            return cells[2], cells[3], float(re.sub("[^0-9.e+-]", "", cells[4]))
+    raise SystemExit(f"{report.name} has no row {measurement} | {what}.")
+
+
+def speed() -> str:
+    """Bars: how many times as fast as KenLM; below 1 it is KenLM that is faster."""
+    figure, (axes,) = figures.panels(1, 3.3)
+    for place, (name, report, *row, is_rate) in enumerate(SPEEDS):
+        ours, theirs, ratio = measured(report, *row)
+        times = ratio if is_rate else 1 / ratio
+        axes.barh(place, times, color=BLUE if times >= 1 else ORANGE, height=0.62)
+        axes.annotate(f"{times:.2g} ×  ({ours} : {theirs})", (max(times, 1), place), xytext=(5, 0),
+                      textcoords="offset points", va="center", fontsize=8.5)  # fmt: skip
+        axes.annotate(name, (0, place), xytext=(-6, 0), textcoords="offset points", ha="right", va="center")
+    axes.axvline(1, color=figures.INK, linewidth=1.2)
+    axes.set(xlim=(0, 12), yticks=[], xlabel="times as fast as KenLM (ours : KenLM's)")
+    axes.set_xticks([0, 1, 2, 4, 6, 8])
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="y", visible=False)
+    axes.invert_yaxis()
+    return figures.svg(figure, "Speed of modlm beside KenLM")
+
+
+# ---- pruning ---------------------------------------------------------------------------------------------------------
+
+
+EIGHT_BITS = "trie, 8 bits"
+
+
+def pruning() -> str:
+    """Curves: perplexity of the test text against the size of the model on disk."""
+    newest = max(REPORTS.glob("*-pruning.json"))
+    models = json.loads(newest.read_text("utf-8"))["models"]
+    by_entropy = [one for one in models if "--prune " not in one["options"]]
+    by_count = [one for one in models if one["options"] == "" or "--prune " in one["options"]]
+    figure, (axes,) = figures.panels(1, 3.6)
+    curves = {
+        "by entropy (--prune-entropy)": by_entropy,
+        "by counts (--prune)": by_count,
+        "by counts, in KenLM's trie of 8 bits": [one["kenlm"][EIGHT_BITS] for one in by_count if one["kenlm"]],
+    }
+    for place, (label, picked) in enumerate(curves.items()):
+        points = sorted((one["bytes"] / 1e6, one["perplexity"]) for one in picked)
+        look = {"color": figures.COLOURS[place], "linestyle": figures.STYLES[place], "marker": figures.MARKS[place]}
+        if points:
+            axes.plot(*zip(*points, strict=True), label=label, **look)
+    axes.set(xscale="log", xlabel="MB on disk", ylabel="PTB test perplexity")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xticks([1, 2, 5, 10, 20, 50])
+    axes.legend(frameon=False)
+    return figures.svg(figure, "Perplexity against size when a 5-gram model is pruned")
+
+
+# ---- p = D · λ -------------------------------------------------------------------------------------------------------
+
+WORDS = ("it", "the", "that", "profit", "</s>")
+NGRAMS = {
+    "1-gram": (0.15, 0.45, 0.15, 0.05, 0.20),
+    "2-gram": (0.40, 0.20, 0.25, 0.05, 0.10),
+    "3-gram": (0.70, 0.10, 0.20, 0.00, 0.00),
+}
+LAMBDA = (0.05, 0.15, 0.35, 0.20, 0.05, 0.05, 0.14, 0.01)
+CELL, GAP, TOP = 46, 4, 60
+
+
+def mixture() -> str:
+    """The matrix, the weights and their product after the words "the company said"."""
+    table = np.column_stack([*NGRAMS.values(), np.eye(len(WORDS))])
+    labels = [*NGRAMS, *(f"δ {word}" for word in WORDS)]
+    product = table @ LAMBDA
+    middle = TOP + len(LAMBDA) * CELL / 2
+    top = middle - len(WORDS) * CELL / 2
+    left, dense = 330, len(NGRAMS) * CELL
+    right = left + table.shape[1] * CELL + 3 * CELL
+    parts = [_text(24, 28, "after “the company said”", size=17, weight=600, anchor="start")]
+    for row, word in enumerate(WORDS):
+        y = top + row * CELL
+        parts.append(_text(108, y + CELL / 2, word, size=16, anchor="end"))
+        parts.append(_bar(120, y, 150 * product[row], f"{product[row]:.3f}", GREEN))
+        for column, value in enumerate(table[row]):
+            x = left + column * CELL + (GAP * 3 if column >= len(NGRAMS) else 0)
+            parts.append(_cell(x, y, value, BLUE if column < len(NGRAMS) else ORANGE))
+    for place, (label, weight) in enumerate(zip(labels, LAMBDA, strict=True)):
+        y = TOP + place * CELL
+        colour = BLUE if place < len(NGRAMS) else ORANGE
+        parts.append(_bar(right, y, 260 * weight, f"{weight:.2f}", colour))
+        parts.append(_text(right - 8, y + CELL / 2, label, size=13, anchor="end"))
+    parts += [
+        _text(150, top - 22, "p", size=24, weight=700),
+        _text(left + (table.shape[1] * CELL + 12) / 2, top - 62, "D", size=24, weight=700),
+        _text(right + 40, TOP - 22, "λ(c)", size=24, weight=700),
+        _text(300, middle, "=", size=30),
+        _text(right - 2 * CELL - 12, middle, "·", size=40, weight=700),
+        _brace(left, dense, top - 12, "counts: n-grams", BLUE),
+        _brace(left + dense + 12, len(WORDS) * CELL, top - 12, "a net: one column per word", ORANGE),
+        _text(left + (table.shape[1] * CELL + 12) / 2, top + len(WORDS) * CELL + 30,
+              "every column is a distribution: it sums to 1", size=14),
+        _text(150, top + len(WORDS) * CELL + 30, "the next word", size=14),
+        _text(right + 40, TOP + len(LAMBDA) * CELL + 20, "weights for this context, sum 1", size=14),
+    ]  # fmt: skip
+    width, height = right + 190, TOP + len(LAMBDA) * CELL + 44
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" font-family="{FONT}" fill="{figures.INK}">\n<title>p = D · λ: the next word as a mixture of '
+        f"distributions</title>\n{''.join(parts)}</svg>\n"
+    )
+
+
+def _text(x: float, y: float, text: str, *, size: int, anchor: str = "middle", weight: int = 400) -> str:
+    return (
+        f'<text x="{x:g}" y="{y:g}" dy="0.35em" font-size="{size}" font-weight="{weight}" text-anchor="{anchor}">'
+        f"{escape(text)}</text>\n"
+    )
+
+
+def _bar(x: float, y: float, length: float, text: str, colour: str) -> str:
+    bar = f'<rect x="{x:g}" y="{y + 9:g}" width="{max(length, 1):.1f}" height="{CELL - 18}" rx="3" fill="{colour}"/>\n'
+    return bar + _text(x + max(length, 1) + 8, y + CELL / 2, text, size=13, anchor="start")
+
+
+def _cell(x: float, y: float, value: float, colour: str) -> str:
+    """A cell of D: its number, and a bar as long as it is probable."""
+    side = CELL - GAP
+    drawn = (
+        f'<rect x="{x:g}" y="{y:g}" width="{side}" height="{side}" rx="5" fill="{colour}" fill-opacity="0.08" '
+        f'stroke="{colour}" stroke-opacity="0.45"/>\n'
+    )
+    if not value:
+        return drawn
+    place = f'x="{x + 5:g}" y="{y + side - 13:g}" width="{(side - 10) * value:.1f}" height="8" rx="2"'
+    bar = f'<rect {place} fill="{colour}"/>\n'
+    return drawn + bar + _text(x + side / 2, y + 15, f"{value:.2f}" if value < 1 else "1", size=13)
+
+
+def _brace(x: float, width: float, y: float, text: str, colour: str) -> str:
+    line = f'<path d="M{x:g} {y:g} h{width - GAP:g}" stroke="{colour}" stroke-width="3" fill="none"/>\n'
+    return line + _text(x + (width - GAP) / 2, y - 16, text, size=14)
+
+
+# ---- all -------------------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Write every figure, and say which changed."""
+    with matplotlib.rc_context(figures.STYLE):
+        made: dict[Path, str] = {IMAGES / "speed.svg": speed(), IMAGES / "pruning.svg": pruning()}
+    for path, text in (made | {IMAGES / "mixture.svg": mixture()}).items():
+        same = path.is_file() and path.read_text("utf-8") == text
+        path.write_text(text, "utf-8")
+        print(f"{path.relative_to(ROOT)}{'' if same else ': new'}")
+
+
+if __name__ == "__main__":
+    main()
