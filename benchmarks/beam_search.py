@@ -1,7 +1,7 @@
 """Beam search over a decoder that gives log-probabilities token by token, alone or fused with language models.
 
 A `Decoder` keeps its own memory (caches, encoder output) for the hypotheses of one utterance: `step(parents, tokens)`
-takes one token further those it was asked for last, reordered. Everything is batched; no hypothesis costs a Python call.
+takes one token further those it was asked for last, reordered. All is batched; no hypothesis costs a Python call.
 """
 
 from __future__ import annotations
