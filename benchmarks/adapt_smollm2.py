@@ -30,7 +30,7 @@ import numpy as np
 from modlm.evaluation.compare import drawn_means
 from modlm.integrations.hugging_face.adapt import AdaptConfig, Prepared, Result, adapt, prepare
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
-from modlm.integrations.hugging_face.mixer_training import MixerConfig
+from modlm.integrations.hugging_face.mixer_training import mixer_run
 from modlm.integrations.hugging_face.processor import MixtureLogitsProcessor
 
 HIDDEN = "learned, hidden vectors too"
@@ -95,7 +95,7 @@ def measured(asked: argparse.Namespace, name: str, work: Path) -> dict[str, Any]
         config = AdaptConfig(
             hf=Path(asked.hf), gguf=asked.gguf, text=(parts["train"],), valid=parts["valid"], test=parts["test"],
             order=asked.order, reading=Reading(window=asked.window, hidden=hidden),
-            training=MixerConfig.usual(hidden_state=hidden, epochs=asked.epochs),
+            training=mixer_run(hidden_state=hidden, epochs=asked.epochs),
         )  # fmt: skip
         prepared = prepare(config) if prepared is None else prepared.read_as(config)
         results[hidden] = adapt(config, prepared)

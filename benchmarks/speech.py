@@ -21,29 +21,26 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent))
-from moonshine import END, Listening, Moonshine
-
+from beam_search import Fusion, beam_search
 from modlm.errors import ConfigError, require
 from modlm.evaluation.error_rate import count_errors, drawn_errors, interval, probability_better
-from modlm.formats.lines import text_lines
 from modlm.ground.arrays import Floats, Ints, Singles
 from modlm.ground.files import new_file
 from modlm.ground.progress import watched
-from modlm.integrations.beam_search import Fusion, beam_search
 from modlm.integrations.fusion import ShallowFusion, decoder_tokens
 from modlm.integrations.mixture_fusion import MixtureFusion, fit_mixture
 from modlm.model.folder import load
 from modlm.model.language_model import LanguageModel
 from modlm.model.ngram_lm import NgramLM
 from modlm.text.tokens import TokenVocabulary
+from moonshine import END, Listening, Moonshine
 
 BEAM = 4
 DRAWS = 10_000
@@ -162,7 +159,7 @@ class Workshop:
             folder = self.work / f"mixture-{self.order}-{mixer}"
             if not folder.exists():
                 fit_mixture(self.domain, self.heard(), self.tokens, mixer=mixer).save(folder)
-            return MixtureFusion(load(folder), self.tokens)  # type: ignore[arg-type]
+            return MixtureFusion(load(folder), self.tokens)
         if "weight" not in setting:
             return None
         minus = (self.own, setting["minus"]) if "minus" in setting else None

@@ -21,7 +21,7 @@ extensions = [
 exclude_patterns = ["_build"]
 highlight_language = "text"
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "html_image"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"

@@ -16,7 +16,7 @@ from modlm.ground.deferred import KERNELS
 PACKAGE = Path(__file__).parents[1] / "src" / "modlm"
 LAYERS = (
     "errors families ground store text formats counts smoothing blocks mixers "
-    "model evaluation nets testing training integrations experiments serve cli"
+    "model evaluation nets testing training compat integrations experiments serve cli"
 ).split()
 FIRST_WITH_TORCH = "nets"
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -24,6 +24,11 @@ def test_every_table_and_figure_of_the_paper_has_a_recipe(recipes: Recipes) -> N
     assert tuple(recipes.tables) == ORDER
 
 
+def test_every_recipe_answers_in_one_sentence_whether_it_reproduced(recipes: Recipes) -> None:
+    for recipe in recipes.tables.values():
+        assert recipe.answer.endswith(".") and "\n" not in recipe.answer, recipe.name
+
+
 def test_every_row_has_a_published_number_or_a_reason_and_a_source(recipes: Recipes) -> None:
     for recipe in recipes.tables.values():
         said = PUBLISHED[recipe.name]

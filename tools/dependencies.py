@@ -29,7 +29,10 @@ UNKNOWN = "not installed where this list was made"
 TABLE = "| package | version | licence | needed by |\n|---|---|---|---|\n"
 
 # Licences of packages whose metadata name none, or only a family; read from the files that they install.
-READ_BY_HAND = {"kenlm": "LGPL-2.1-or-later", "pyctcdecode": "Apache-2.0", "word2number": "MIT"}
+READ_BY_HAND = {
+    "axe-playwright-python": "MIT AND MPL-2.0", "kenlm": "LGPL-2.1-or-later", "pyctcdecode": "Apache-2.0",
+    "word2number": "MIT",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ BLOCKS = Family(
         "delta": "blocks.delta:DeltaBlock",
         "model": "blocks.model:ModelBlock",
         "function": "blocks.function:FunctionBlock",
-        "given": "blocks.given:GivenBlock",
+        "given": "integrations.mixture_fusion:GivenBlock",
         "causal-lm": "integrations.hugging_face.lm_block:CausalLmBlock",
     },
 )

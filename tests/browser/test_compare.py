@@ -49,7 +49,7 @@ def test_the_model_that_knows_fewer_words_does_not_win_by_it(compared: Explorer)
     answer = compared.ask("compare", {"models": [LONG, "z"], "text": TEXT})
     whole, few = answer["models"]
     assert few["perplexity"] < whole["perplexity"] and (whole["unknown"], few["unknown"]) == (1, 6)
-    spelled = {name: 0 for name in (LONG, "z")}
+    spelled = dict.fromkeys((LONG, "z"), 0)
     for sentence in answer["sentences"]:
         for word in sentence["words"]:
             for name, known in zip(spelled, word["known"], strict=True):

@@ -71,7 +71,7 @@ def test_a_link_with_nonsense_in_it_opens_all_the_same(explorer: Explorer) -> No
 def test_another_link_in_the_same_tab_is_followed(explorer: Explorer) -> None:
     explorer.open("text=the+cat")
     explorer.page.evaluate("() => { location.hash = 'view=next&text=the+dog&at=7'; }")
-    explorer.page.get_by_text("after “the dog”").wait_for()
+    explorer.page.get_by_text("after “the dog”", exact=True).wait_for()
     assert explorer.text() == "the dog"
 
 

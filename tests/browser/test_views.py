@@ -35,7 +35,7 @@ def test_a_click_takes_a_next_word_and_the_next_ones_follow(explorer: Explorer) 
     next_words(explorer).first.wait_for()
     word = next_words(explorer).locator(".next-word").nth(1).inner_text()
     next_words(explorer).nth(1).click()
-    explorer.page.get_by_text(f"after “the cat {word}”").wait_for()
+    explorer.page.get_by_text(f"after “the cat {word}”", exact=True).wait_for()
     assert explorer.text() == f"the cat {word} "
     explorer.page.locator("#text-input").press("Control+z")
     assert explorer.text() == "the cat"
@@ -43,7 +43,7 @@ def test_a_click_takes_a_next_word_and_the_next_ones_follow(explorer: Explorer) 
 
 def test_words_can_be_taken_in_the_middle_of_a_text(explorer: Explorer) -> None:
     explorer.open("view=next&text=the+cat%0Athe+dog&at=2")  # inside the first word
-    explorer.page.get_by_text("after “the”").wait_for()
+    explorer.page.get_by_text("after “the”", exact=True).wait_for()
     explorer.page.locator(".next-column", has_text="2-gram").locator("button", has_text="bird").click()
     assert explorer.text() == "the bird cat\nthe dog"
 
@@ -133,8 +133,8 @@ def test_why_tells_contexts_and_counts_in_words_and_as_a_table(explorer: Explore
     explorer.scored("mat")
     explorer.click("sat")
     card = explorer.page.get_by_label("In plain words")
-    # "the cat" stands four times in the text: before sat, saw, sang and an end.
-    card.get_by_text("“the cat” stands 4 times in the training text, with 4 different words behind it").wait_for()
+    # "the cat" occurs four times in the text: before sat, saw, sang and an end.
+    card.get_by_text("“the cat” occurs 4 times in the training text, followed by 4 different words").wait_for()
     row = explorer.page.locator(".why-table tbody tr", has_text="3-gram")
     cells = row.locator("td").all_inner_texts()
     assert cells[0].strip() == "the cat"

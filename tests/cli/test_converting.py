@@ -58,11 +58,11 @@ def test_an_unknown_format_lists_the_known_ones(modlm: Modlm, files: Files, tmp_
     assert outcome.code == 1 and "count-file" in outcome.err
 
 
-def test_a_kenlm_binary_cannot_be_listed(modlm: Modlm, tmp_path: Path) -> None:
-    (tmp_path / "lm.bin").write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0" + bytes(100))
-    outcome = modlm("convert", tmp_path / "lm.bin", tmp_path / "x.arpa")
-    assert outcome.code == 1 and "KenLM binary" in outcome.err
-    assert modlm("inspect", tmp_path / "lm.bin").code == 0
+def test_no_kenlm_binary_is_written_and_no_folder_in_its_place(modlm: Modlm, files: Files, tmp_path: Path) -> None:
+    outcome = modlm("convert", files.model, tmp_path / "x.binary")
+    assert outcome.code == 1 and "build_binary" in outcome.err and "x.arpa" in outcome.err
+    assert not (tmp_path / "x.binary").exists()
+    assert modlm("convert", files.model, tmp_path / "x.binary", "--to", "model").code == 0
 
 
 def test_inspect_knows_every_kind(ok: Modlm, files: Files, tmp_path: Path) -> None:

@@ -97,3 +97,26 @@ def test_a_net_is_trained_on_tokens(
     found = modlm("eval", tmp_path / "run", files.valid, "--json").json
     assert found["perplexity"] == pytest.approx(outcome.json["valid_perplexity"], rel=1e-4)
     assert package.load(tmp_path / "run").vocabulary.units == "tokens"
+
+
+def test_nemo_reads_tokens_as_characters_of_their_ids(ok: Modlm, subwords: Subwords, tmp_path: Path) -> None:
+    ok("convert", subwords.model, tmp_path / "nemo.arpa", "--arpa-tokens", "nemo")
+    own, back = package.load(subwords.model), package.load(tmp_path / "nemo.arpa")
+    ids = own.vocabulary.theirs[own.vocabulary.encode("the bank said it")].tolist()
+    letters = [chr(token + 100) for token in ids]
+    assert back.score(letters) == pytest.approx(own.score("the bank said it"), abs=1e-4)
+    assert set(map(len, back.vocabulary.words[2:])) == {1}
+    rows = [line.split("\t") for line in (tmp_path / "nemo.arpa").read_text("utf-8").split("\n") if line.count("\t")]
+    named = {"<s>", "</s>", "<unk>"}  # as NeMo's reader takes a row apart: these names, or one character and a space
+    for _, ngram, *_ in rows:
+        assert all(part in named or len(part) == 1 for part in ngram.split(" "))
+
+
+def test_nemo_needs_tokens_and_an_arpa_file(modlm: Modlm, files: Files, subwords: Subwords, tmp_path: Path) -> None:
+    words = modlm("convert", files.model, tmp_path / "x.arpa", "--arpa-tokens", "nemo")
+    assert words.code == 1 and "--tokenizer" in words.err
+    folder = modlm("convert", files.arpa, tmp_path / "x", "--arpa-tokens", "nemo")
+    assert folder.code == 1 and "--to arpa" in folder.err
+    other = modlm("convert", subwords.model, tmp_path / "x.arpa", "--arpa-tokens", "nemmo")
+    assert other.code == 1 and "Did you mean 'nemo'" in other.err
+    assert not list(tmp_path.iterdir())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,7 +49,9 @@ def test_the_demo_trains_every_family_and_every_kind_and_saves_the_best(
     kept = ["hybrid", "interpolated", "neural", "ngram", "report.html", "text"]
     assert sorted(path.name for path in place.iterdir()) == kept
     for run in kept[:3]:  # as a run leaves it, but for its checkpoints; its texts are where it says
-        assert {"config.toml", "journal.jsonl", "model", "result.json"} <= {path.name for path in (place / run).iterdir()}
+        assert {"config.toml", "journal.jsonl", "model", "result.json"} <= {
+            path.name for path in (place / run).iterdir()
+        }
         assert str(place / "text" / "train.txt") in (place / run / "config.toml").read_text(encoding="utf-8")
         assert not (place / run / "checkpoints").exists()
     library = open_library([str(place)], [])
@@ -57,6 +60,30 @@ def test_the_demo_trains_every_family_and_every_kind_and_saves_the_best(
 
     again = run_demo(place, say=said.append, text=TEXT)  # an earlier demo may be replaced
     assert [row.test for row in again.rows] == [row.test for row in result.rows]
+
+
+def test_a_net_is_scored_with_the_threads_that_its_run_ended_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch")
+    import modlm.training.run
+
+    def trained(config: object, folder: Path) -> SimpleNamespace:
+        modlm.NgramLM.fit(TEXT.train, 2).save(folder / "model")
+        (folder / "timings.jsonl").write_text('{"threads": 2}\n{"threads": 1}\n', encoding="utf-8")
+        return SimpleNamespace(model=folder / "model")
+
+    monkeypatch.setattr(modlm.training.run, "train", trained)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        rows = demo.trained_nets(TEXT.write(tmp_path / "text"), tmp_path / "scratch", tmp_path, print)
+        next(rows)
+        assert torch.get_num_threads() == 1
+        list(rows)
+        assert torch.get_num_threads() == 2  # the next run chooses for itself
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -67,7 +67,18 @@ def full_report(word: str = "bytes") -> str:
 
 def test_everything_given_is_on_the_page() -> None:
     text = " ".join(parsed(full_report()).text)
-    for expected in ("were saved: bytes", "modlm serve .", "70 words", "12.5", "∞", "2-gram", "the bytes", "25.0%", "0.10%", "0.5000"):
+    for expected in (
+        "were saved: bytes",
+        "modlm serve .",
+        "70 words",
+        "12.5",
+        "∞",
+        "2-gram",
+        "the bytes",
+        "25.0%",
+        "0.10%",
+        "0.5000",
+    ):
         assert expected in text
 
 
@@ -107,6 +118,23 @@ def test_points_few_or_alike_are_drawn_inside_the_frame(values: list[tuple[float
     parsed(picture)
     for x, y in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', picture):
         assert 64 <= float(x) <= 696 and 16 <= float(y) <= 308
+
+
+def test_every_point_has_its_number_at_the_end_of_a_line_and_its_name_below() -> None:
+    sizes = [16.9] * 8 + [5.7, 5.6, 11.6, 11.6]
+    perplexities = [179.2, 137.4, 102.4, 112.5, 114.5, 105.5, 97.5, 95.2, 98.3, 99.3, 114.2, 109.6]
+    points = [Point(f"model {x} {y}", x, y, f"{y}") for x, y in zip(sizes, perplexities, strict=True)]
+    picture = scatter_chart(points, title="t", x_label="x", y_label="y")
+    dots = re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', picture)
+    leaders = re.findall(r'leader" x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)" y2="([\d.]+)"', picture)
+    numbers = re.findall(r'<text class="name" x="([\d.]+)" y="([\d.]+)"[^>]*>(\d+)<', picture)
+    assert sorted(int(number) for *_, number in numbers) == list(range(1, 13))
+    for (x1, y1, x2, y2), (x, y, number) in zip(leaders, numbers, strict=True):
+        assert (x1, y1) == dots[int(number) - 1] and (x2, y2) == (x, y)
+        assert math.dist((float(x1), float(y1)), (float(x2), float(y2))) < 60
+    places = [(float(x), float(y)) for x, y, _ in numbers]
+    assert all(abs(a[0] - b[0]) > 12 or abs(a[1] - b[1]) > 12 for i, a in enumerate(places) for b in places[:i])
+    assert re.findall(r"<li>([^<]+)</li>", picture) == [f"{point.label}, {point.shown}" for point in points]
 
 
 @given(st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=5))

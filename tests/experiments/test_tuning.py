@@ -62,7 +62,7 @@ def test_mistakes_in_vary_are_told(text: str, rule: str) -> None:
 def test_a_setting_varies_once_and_something_varies() -> None:
     with pytest.raises(ConfigError, match="twice"):
         variations(["net.dropout=0.1:0.2", "net.dropout=0.3:0.4"])
-    with pytest.raises(ConfigError, match="Nothing is to be varied"):
+    with pytest.raises(ConfigError, match="There is nothing to vary"):
         variations([])
 
 

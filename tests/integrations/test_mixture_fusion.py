@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.beam_search import beam_search
 from tests.integrations.fake_recogniser import END, FakeDecoder
 from tests.integrations.spoken import TEXT, word_model
 
 from modlm import load
 from modlm.errors import ConfigError, ModlmError
-from modlm.integrations.beam_search import beam_search
 from modlm.integrations.mixture_fusion import RECOGNISER, MixtureFusion, fit_mixture
 from modlm.model.mixture import Mixture
 
@@ -109,7 +109,7 @@ def test_what_cannot_be_is_refused() -> None:
         fit_mixture(MODEL, heard(FakeDecoder(SIZE)), [*TOKENS[:-1], "zebra"])
     with pytest.raises(ConfigError, match="nothing to learn"):
         fit_mixture(MODEL, [], TOKENS)
-    with pytest.raises(ConfigError, match="needs one column that is given"):
+    with pytest.raises(ConfigError, match="No column of this Mixture is given"):
         MixtureFusion(MODEL.as_mixture())
     with pytest.raises(ModlmError, match="given from outside"):
         mixture_of("static").next_words("the cat")

@@ -12,14 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modlm.errors import InputError
+from modlm.errors import ConfigError, InputError
 from modlm.formats import ArpaOrder, ArpaRows, ArpaTables, read_arpa
-from modlm.model.ngram.arpa import arpa_sections, from_arpa, normalisation_error, read_model, to_arpa
+from modlm.model.ngram.arpa import arpa_sections, from_arpa, nemo_names, normalisation_error, read_model, to_arpa
 from modlm.model.ngram.compiled import Compiled
 from modlm.model.ngram.pruning import prune_by_entropy
 from modlm.model.ngram_lm import NgramLM
+from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import Vocabulary
 from small_texts import EDGES, all_probs, flat_ids, model_of
+from small_tokenizers import byte_level
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 RANDOM = random.Random(6)
@@ -295,3 +297,11 @@ def test_a_file_that_pads_its_starts_is_read_as_it_is_meant(tmp_path: Path) -> N
     vocabulary, compiled = from_arpa(read_arpa(written(tmp_path, text)))
     assert log10_scores(compiled, vocabulary, "a") == pytest.approx([-0.1, -0.3])
     assert log10_scores(compiled, vocabulary, "") == pytest.approx([-0.2 - 0.4 - 0.3])
+
+
+def test_ids_that_have_no_character_are_refused() -> None:
+    vocabulary = TokenVocabulary.from_tokenizer(byte_level(), size=0xD800 - 99)
+    with pytest.raises(
+        ConfigError, match=r"ids from 0 to 55,195, each as a character; this model has words, or other ids"
+    ):
+        nemo_names(vocabulary)

@@ -260,3 +260,12 @@ def test_ids_of_any_whole_number_type_are_understood() -> None:
     assert np.array_equal(model.word_probs(ids.astype(np.int64)), model.word_probs(ids))
     assert np.array_equal(model.word_probs(np.repeat(ids, 2)[::2]), model.word_probs(ids))
     assert len(model.word_probs(ids[:0])) == 0
+
+
+@pytest.mark.parametrize("smoothing", ["modified-kneser-ney", "maximum-likelihood"])
+def test_log_distributions_are_the_logarithms_of_distributions(smoothing: str) -> None:
+    model = model_of(TEXTS["one sentence of each kind"], smoothing=smoothing)
+    states = np.arange(model.compiled.contexts)
+    with np.errstate(divide="ignore"):
+        expected_BJ = np.log(model.distributions(states).astype(np.float64))
+    assert model.log_distributions(states) == pytest.approx(expected_BJ, abs=1e-5)

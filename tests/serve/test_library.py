@@ -70,6 +70,21 @@ def test_models_of_all_forms_are_opened(tmp_path: Path) -> None:
     assert scores == pytest.approx([model.score("a b")] * 3, rel=1e-6)
 
 
+def test_a_folder_of_models_and_runs_stands_for_all_in_it(tmp_path: Path) -> None:
+    model = model_of(["a b", "a c"], order=2)
+    model.save(tmp_path / "all" / "b-model")
+    model.save(tmp_path / "all" / "a-run" / "model")
+    (tmp_path / "all" / "a-run" / "journal.jsonl").touch()
+    (tmp_path / "all" / "text").mkdir()
+    model.save(tmp_path / "single")
+    library = open_library([str(tmp_path / "all"), str(tmp_path / "single")], [str(tmp_path / "all" / "a-run")])
+    assert list(library.models) == ["a-run", "b-model", "single"]
+    assert list(library.runs) == ["a-run"]  # once, though it is named as well
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(ModelFolderError, match="nothing"):
+        open_library([str(tmp_path / "nothing")], [])
+
+
 def test_what_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelFolderError, match="There is no model at"):
         open_library([str(tmp_path / "nothing")], [])

@@ -79,6 +79,22 @@ def test_each_columns_own_words_come_with_its_weight(ask: Ask, models: dict[str,
         assert [word["probability"] for word in own["words"]] == pytest.approx(best[best > 0].tolist())
 
 
+def test_rows_of_d_times_the_weights_are_the_probabilities(
+    ask: Ask, models: dict[str, LanguageModel], name: str
+) -> None:
+    model = models[name]
+    answer = ask("/next", model=name, context="a b", k=4, by_column=True)
+    weights_K = [own["weight"] for own in answer["columns"].values()]
+    row_J = model.next_distribution("a b")
+    products = {row["word"]: np.dot(row["columns"], weights_K) for row in answer["rows"]}
+    for word, product in products.items():
+        assert product == pytest.approx(row_J[model.vocabulary.id(word)], rel=1e-5), word
+    assert list(products.values()) == sorted(products.values(), reverse=True)
+    own = [word["word"] for column in answer["columns"].values() for word in column["words"][:1]]
+    assert {*own, *(word["word"] for word in answer["words"])} <= set(products)
+    assert "rows" not in ask("/next", model=name, context="a b")
+
+
 def test_more_words_than_there_are_give_all_of_them(ask: Ask, models: dict[str, LanguageModel]) -> None:
     answer = ask("/next", k=1000)
     assert len(answer["words"]) == len(models["ngram"].vocabulary)

@@ -128,7 +128,7 @@ class Block(abc.ABC):
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns (B, J, K) and features (B, F) after each window."""
 
-    def to_add(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats, AnyFloats], None]]:
+    def to_mix(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats, AnyFloats], None]]:
         """The features after each window, and what adds the columns under weights (B, K) to P (B, J)."""
         columns_BJK, features_BF = self.after(windows_BC, beside)
 
@@ -207,6 +207,9 @@ class Block(abc.ABC):
         """The block that a folder keeps; what `parts` gave, read back."""
 
 
+Blocks = Mapping[str, Block]
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Where a block's columns and features stand among all."""
@@ -225,7 +228,7 @@ class ColumnLayout:
     columns come first; the J delta columns stand behind them under one name.
     """
 
-    def __init__(self, blocks: Mapping[str, Block]) -> None:
+    def __init__(self, blocks: Blocks) -> None:
         self.spans: dict[str, Span] = {}
         """Of the dense blocks."""
         self.vocab_size = max((len(block.vocabulary) for block in blocks.values()), default=0)
@@ -252,7 +255,7 @@ class ColumnLayout:
         return self.dense + self.deltas
 
 
-def rows_of(blocks: Mapping[str, Block], ids: Ids, beside: Beside = ALONE) -> Rows:
+def rows_of(blocks: Blocks, ids: Ids, beside: Beside = ALONE) -> Rows:
     """The rows of blocks side by side along a text."""
     found = {name: block.rows(ids, beside.of(name)) for name, block in blocks.items()}
     joined = Rows.joined([Rows.empty(len(ids)), *found.values()])

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Span
+from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Span
 from modlm.ground.arrays import Bools, Ids, Ints, Singles, in_parallel
 from modlm.ground.files import new_folder
 from modlm.store.folder import ARRAY, Folder, open_folder
@@ -104,7 +104,7 @@ class LogRows:
         }  # fmt: skip
 
 
-def log_rows(blocks: Mapping[str, Block], ids: Ids, start: int, beside: Beside = ALONE) -> LogRows:
+def log_rows(blocks: Blocks, ids: Ids, start: int, beside: Beside = ALONE) -> LogRows:
     """The rows of a text in which sentences begin with the id `start`."""
     with new_rows(ids, np.append(np.flatnonzero(ids == start), len(ids)), blocks) as rows:
         kept = {name: block.log_rows(ids, *rows.block(name), beside.of(name)) for name, block in blocks.items()}
@@ -116,9 +116,7 @@ def log_rows(blocks: Mapping[str, Block], ids: Ids, start: int, beside: Beside =
 
 
 @contextmanager
-def new_rows(
-    ids: Ids, starts: Ints, blocks: Mapping[str, Block], folder: str | os.PathLike[str] | None = None
-) -> Iterator[LogRows]:
+def new_rows(ids: Ids, starts: Ints, blocks: Blocks, folder: str | os.PathLike[str] | None = None) -> Iterator[LogRows]:
     """Rows to be filled, with the columns of these blocks; a folder gets its name when the block ends."""
     layout = ColumnLayout(blocks)
     sizes = {"log_probs": (len(ids), layout.dense), "features": (len(ids), layout.features)}

@@ -65,7 +65,7 @@ class NgramBlock(Block):
 
         in_parallel([partial(part, *r) for r in even_ranges(len(ids), threads() if len(ids) >= ONE_THREAD else 1)])
 
-    def to_add(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats, AnyFloats], None]]:
+    def to_mix(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats, AnyFloats], None]]:
         """Columns are added up without being made: a ninth of the time, for 49,152 words and five orders."""
         contexts_BN = self.contexts_after(windows_BC)
         return self.features_at(contexts_BN), partial(self.add_at, contexts_BN)
@@ -94,8 +94,7 @@ class NgramBlock(Block):
                 self.estimates.discounts[n - 1], self._sums_C3, np.ascontiguousarray(weights_BN[:, n - 1]), uniform_B,
                 out_BJ,
             )  # fmt: skip
-        first_B = np.ascontiguousarray(weights_BN[:, 0])
-        block_kernels.add_everywhere(self._unigrams, first_B, uniform_B / len(self.vocabulary), out_BJ)
+        block_kernels.add_everywhere(self._unigrams, weights_BN[:, 0].copy(), uniform_B / len(self.vocabulary), out_BJ)
 
     @cached_property
     def _unigrams(self) -> Floats:

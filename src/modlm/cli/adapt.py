@@ -56,14 +56,14 @@ def adapt(
     from modlm.integrations.hugging_face.adapt import AdaptConfig
     from modlm.integrations.hugging_face.adapt import adapt as adapted
     from modlm.integrations.hugging_face.causal_lm import Reading
-    from modlm.integrations.hugging_face.mixer_training import MixerConfig
+    from modlm.integrations.hugging_face.mixer_training import mixer_run
     from modlm.model.folder import card_of, save
     from modlm.training.row_cache import cache_folder
 
     config = AdaptConfig(
         hf=hf, gguf=gguf, text=tuple(text), valid=valid, test=test, order=order, smoothing=smoothing, mixer=mixer,
         tune_lines=tune_lines, reading=Reading(context=context, window=window, hidden=hidden_state),
-        training=MixerConfig.usual(hidden_state=hidden_state, hidden=hidden, epochs=epochs, seed=seed), device=device,
+        training=mixer_run(hidden_state=hidden_state, hidden=hidden, epochs=epochs, seed=seed), device=device,
     )  # fmt: skip
     resumable(as_typed("adapt"), when=cache_folder().parent / "lm")
     result = adapted(config)

@@ -25,19 +25,22 @@ from modlm.cli.count import count
 from modlm.cli.demo import demo
 from modlm.cli.evaluate import evaluate
 from modlm.cli.families import families
+from modlm.cli.filter import filter_documents
 from modlm.cli.generate import generate
 from modlm.cli.inspect_path import inspect
 from modlm.cli.interpolate import interpolate
 from modlm.cli.next_words import next_words
 from modlm.cli.ngram import ngram
-from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, interrupted_message
+from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, in_flags, interrupted_message
 from modlm.cli.reproduce import reproduce
 from modlm.cli.rescore import rescore
 from modlm.cli.score import score
 from modlm.cli.serve import serve
 from modlm.cli.train import train
 from modlm.cli.tune import tune
+from modlm.cli.warm import warm
 from modlm.errors import LostProcessError
+from modlm.ground import compiling
 
 app = typer.Typer(
     name="modlm",
@@ -50,9 +53,9 @@ app = typer.Typer(
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo, "count": count, "ngram": ngram, "train": train, "tune": tune, "eval": evaluate, "score": score,
-    "compare": compare, "next": next_words, "generate": generate, "interpolate": interpolate, "convert": convert,
-    "inspect": inspect, "rescore": rescore, "serve": serve, "adapt": adapt, "reproduce": reproduce,
-    "families": families,
+    "filter": filter_documents, "compare": compare, "next": next_words, "generate": generate,
+    "interpolate": interpolate, "convert": convert, "inspect": inspect, "rescore": rescore, "serve": serve,
+    "adapt": adapt, "reproduce": reproduce, "families": families, "warm": warm,
 }  # fmt: skip
 
 
@@ -124,6 +127,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def run(arguments: list[str], *, debug: bool = False) -> int:
     """The exit code of a command; whatever goes wrong is told on standard error."""
     begin()
+    compiling.STATE.command = next((word for word in arguments if word in COMMANDS), "")
     with _log_on_standard_error(), _termination_as_exit():
         try:
             result: Any = app(arguments, standalone_mode=False, prog_name="modlm")
@@ -178,11 +182,18 @@ def _say(message: str) -> None:
             print(f"modlm: {message}", file=sys.stderr)
 
 
+class _InFlags(logging.Formatter):
+    """What the library says, in the words of the command line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return in_flags(super().format(record))
+
+
 @contextlib.contextmanager
 def _log_on_standard_error() -> Iterator[None]:
     """What the package has to say besides results, in the form of the other messages."""
     log, handler = logging.getLogger("modlm"), logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("modlm: %(message)s"))
+    handler.setFormatter(_InFlags("modlm: %(message)s"))
     propagated, log.propagate = log.propagate, False
     log.addHandler(handler)
     try:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 from modlm.cli.options import Threads, option
-from modlm.cli.printing import notes_in_summary, print_predictions, print_table, print_words
+from modlm.cli.printing import print_predictions, print_table, print_words
+from modlm.ground.progress import quietly
 
 
 def demo(
@@ -36,7 +37,7 @@ def demo(
     from modlm.experiments.demo import KINDS, SENTENCE, run_demo
     from modlm.experiments.demo_report import COLUMNS
 
-    with notes_in_summary():
+    with quietly():  # notes stand in the summary
         result = run_demo(output, say=lambda text: print(text, flush=True), overwrite=force)
     print("\nOne of each kind")
     print_table(COLUMNS, [row.cells for row in result.rows if row.label in KINDS])
@@ -46,7 +47,9 @@ def demo(
         print_predictions(predictions)
     print(f"\n{SENTENCE}\nword by word, with {result.explained.label}: the share of each column in its probability")
     print_words(result.explanation)
-    print(f"\n{output / 'report.html'}: the same with plots; {output / result.folder}: the best ({result.seconds:.0f} s)")
+    print(
+        f"\n{output / 'report.html'}: the same with plots; {output / result.folder}: the best ({result.seconds:.0f} s)"
+    )
     modlm = "modlm" if shutil.which("modlm") else sys.argv[0]
     print(f'Try: {modlm} next {output / result.folder} "{result.predictions[0][0]}"')
     print(f"Open all of them in a browser: {modlm} serve {output}")

@@ -19,7 +19,9 @@ About = dict[str, Any]
 
 
 def inspect(
-    path: Annotated[Path, argument("PATH", "A model, counts or corpus folder, ARPA file, count file or text.")],
+    path: Annotated[
+        Path, argument("PATH", "A model, counts or corpus folder, ARPA file, KenLM binary, count file or text.")
+    ],
     verify: Annotated[bool, option("--verify", "Check every byte, and that the contents fit together.")] = False,
     threads: Threads = None,
     json: Json = False,
@@ -101,8 +103,14 @@ def describe_arpa(path: Path, verify: Verify) -> About:
 
 
 def describe_kenlm(path: Path, verify: Verify) -> About:
-    """A KenLM binary: its n-grams are hashed, so there is little to say."""
-    return {"notes": ["a KenLM binary, whose n-grams cannot be listed; inspect its ARPA file"]}
+    """A KenLM binary; with `verify` a trie's n-grams are gone through."""
+    from modlm.model.kenlm import read_model
+    from modlm.model.ngram.arpa import normalisation_error
+
+    model, checked = read_model(path), About()
+    if verify == "full" and model.binary.is_trie and model.binary.has_words:
+        checked = {"normalisation_error": normalisation_error(model.as_ngram().compiled)}
+    return model.described() | _vocabulary(model.vocabulary) | checked
 
 
 DESCRIBERS = {

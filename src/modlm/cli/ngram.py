@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from modlm.cli import options
 from modlm.cli.options import argument, option, several, text_options
 from modlm.cli.outcome import as_typed, refuse_existing, wrote
-from modlm.cli.printing import describe_perplexity, notes_in_summary, print_json, print_orders, size
+from modlm.cli.printing import describe_perplexity, print_json, print_orders, size
 from modlm.errors import ConfigError, choose
 from modlm.families import SMOOTHERS
 from modlm.ground.files import folder_bytes
+from modlm.ground.progress import quietly
 
 if TYPE_CHECKING:
     from modlm.counts.counts import Counts
@@ -61,6 +62,9 @@ def ngram(
     prune_entropy: Annotated[
         float, option("--prune-entropy X", "Drop n-grams that change perplexity by less, e.g. 1e-8.", min=0.0)
     ] = 0.0,
+    spelling: Annotated[
+        bool, option("--spelling", "Learn how words are spelled too, so that unknown ones cost their letters.")
+    ] = False,
     valid: Annotated[Path | None, option("--valid TEXT", "Report the perplexity of this text.")] = None,
     arpa: Annotated[Path | None, option("--arpa FILE", "Also write an ARPA file (.gz compresses it).")] = None,
     counts: Annotated[Path | None, option("--counts DIR", "Also write the raw counts, to add text to later.")] = None,
@@ -81,9 +85,11 @@ def ngram(
     modlm ngram big.txt -o model --memory 4GB --prune 0,0,1
     modlm ngram counts-2023 new.txt -o model --counts counts-2024
     modlm ngram train.txt -o model --tokenizer tokenizer.json
+    modlm ngram train.txt -o model --max-words 100000 --spelling
     """  # fmt: skip
     from modlm.blocks import CONSTANT_BLOCKS
     from modlm.counts import CountOptions
+    from modlm.formats.kinds import kind_of
     from modlm.model.folder import card_of, save
     from modlm.model.ngram.arpa import save_arpa
     from modlm.model.ngram.estimation import check_estimation, mixture_from_counts
@@ -110,12 +116,19 @@ def ngram(
         wrote(counts)
     smoothed: dict[str, Any] = {"smoothing": smoothing, "held_out": held_out, "discounts": losses or None}
     model: NgramLM | Mixture
-    with notes_in_summary():
+    with quietly():  # notes stand in the summary
         if places:
             model = mixture_from_counts(found, extra=constants, **smoothed)
         else:
             pruned: dict[str, Any] = {"prune": thresholds, "prune_entropy": prune_entropy}
             model = NgramLM.from_counts(found, extra=constants, **smoothed, **pruned)
+    if spelling:
+        from modlm.model.spelling import spelling_of
+
+        readable = (
+            None if Path("-") in inputs else [path for path in inputs if path.is_file() and kind_of(path) == "text"]
+        )
+        model.spelling = spelling_of(found, readable or None, reading)
     report = described(model, found)
     report["seconds"] = round(time.perf_counter() - begun, 3)
     if valid is not None:

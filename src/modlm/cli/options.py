@@ -46,7 +46,7 @@ MaxWords = Annotated[int | None, option("--max-words N", "Know only the N most f
 MinCount = Annotated[int, option("--min-count N", "Know only words that occur at least N times.", min=1)]
 TokenizerOption = Annotated[
     Path | None,
-    option("--tokenizer PATH", "A tokenizer.json or a folder with one: model its tokens instead of words."),
+    option("--tokenizer PATH", "A tokenizer.json, its folder, or a SentencePiece .model: model its tokens, not words."),
 ]
 ForeignTokenizer = Annotated[
     Path | None, option("--tokenizer PATH", "For an ARPA file over tokens: the tokenizer.json, or a folder with one.")

@@ -11,6 +11,15 @@ from modlm.errors import LostProcessError, ModlmError, OutputError
 
 SETTINGS = re.compile(r"(?<![\w.])(?:max_words|min_count|top_k|top_p)(?![\w.])")
 """Names that the library has for what are options here."""
+KEYWORDS = re.compile(r'\b(field|form|on_error|spelling|gguf|overwrite)=(?:"([^"]*)"|True)?')
+"""The same with values, as they are given from Python."""
+PHRASES = {  # what is done from Python, and here
+    "A sentence is given in a list: [sentence].": 'A sentence comes on standard input: echo "..." | modlm score MODEL',
+    "use lm.score_documents": "add --documents to modlm score",
+    "modlm.load comes first with the model, then its method with the text": "The model comes first, then the text",
+}
+RESUME = re.compile(r'modlm\.train\(\.\.\., out="([^"]*)", resume=True\)')
+FLAGS = {"form": "--format", "overwrite": "--force"}
 FAILED = 1
 INTERRUPTED = 130
 
@@ -64,12 +73,25 @@ def interrupted_message() -> str:
     return f"interrupted; finished before that: {done}" if done else "interrupted; nothing was written"
 
 
+def in_flags(message: str) -> str:
+    """A message of the library in the words of the command line."""
+    for python, here in PHRASES.items():
+        message = message.replace(python, here)
+    message = SETTINGS.sub(lambda found: f"--{found[0].replace('_', '-')}", message)
+    return KEYWORDS.sub(_flag, RESUME.sub(r"modlm train --resume -o \1", message))
+
+
+def _flag(found: re.Match[str]) -> str:
+    flag = FLAGS.get(found[1], f"--{found[1].replace('_', '-')}")
+    return f"{flag} {found[2]}" if found[2] else flag
+
+
 def explain(error: BaseException) -> str:
     """One clear line for a failure; none when another process has said it."""
     if isinstance(error, LostProcessError) and error.told:
         return ""
     if isinstance(error, ModlmError):
-        return SETTINGS.sub(lambda found: f"--{found[0].replace('_', '-')}", str(error))
+        return in_flags(str(error))
     if isinstance(error, MemoryError):
         return (
             "there is not enough memory for this. Ask for less (a lower --order, --max-words), or count on disk with "

@@ -6,12 +6,10 @@ JSON has no infinity: numbers that are not finite become null.
 from __future__ import annotations
 
 import json
-import logging
 import math
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from modlm.ground.progress import percent
@@ -118,15 +116,3 @@ def describe_perplexity(numbers: dict[str, Any]) -> str:
         parts.append(f"{numbers['bits_per_byte']:.4f} bits per byte")
     parts.append(f"{numbers['predictions']:,} predictions, {numbers['unknown']:,} unknown")
     return f"{parts[0]} ({'; '.join(parts[1:])})"
-
-
-@contextmanager
-def notes_in_summary() -> Iterator[None]:
-    """Notes of the estimation stand in the summary, so they are not logged as well."""
-    log = logging.getLogger("modlm")
-    level = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        log.setLevel(level)

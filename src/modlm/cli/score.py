@@ -1,28 +1,54 @@
-"""`modlm score`: the log-probability of every sentence, or of every word."""
+"""`modlm score`: the log-probability of every sentence, of every word, or of every document."""
 
 from __future__ import annotations
 
 import json as json_module
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, ModelArgument, Threads, argument, option
-from modlm.cli.printing import finite
-from modlm.errors import InputError
+from modlm.cli import documents
+from modlm.cli.options import (
+    EncodingErrors,
+    Force,
+    ForeignTokenizer,
+    Json,
+    ModelArgument,
+    Threads,
+    argument,
+    option,
+    several,
+)
+from modlm.cli.printing import finite, print_json
+from modlm.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from modlm.ground.arrays import Ids
     from modlm.model.language_model import LanguageModel
+    from modlm.text.encoding import Encoded
 
 BLOCK_BYTES = 1 << 18  # of text that is scored at a time
 
 
 def score(
     model: ModelArgument,
-    text: Annotated[Path, argument("TEXT", "One sentence per line; - for standard input.")] = Path("-"),
+    texts: Annotated[list[Path] | None, argument("TEXT...", "One sentence per line; - for standard input.")] = None,
     words: Annotated[bool, option("--words", "Also print a line for each word and sentence end.")] = False,
+    by_document: Annotated[
+        bool, option("--documents", "Texts hold documents: JSON lines, Parquet, or plain text.")
+    ] = False,
+    output: Annotated[Path | None, option("-o --output FILE", "With --documents: where records go.")] = None,
+    field: documents.Field = "text",
+    id_field: Annotated[str, option("--id NAME", "The field that names a document.  [default: its line does]")] = "",
+    keep: Annotated[bool, option("--keep", "Add the numbers to the records instead.")] = False,
+    buckets: Annotated[str, option("--buckets LIST", "Perplexities between buckets, such as 30,60; or terciles.")] = "",
+    form: documents.Form = "auto",
+    on_error: documents.OnError = "stop",
+    normalize: documents.Normalize = "",
+    split_sentences: documents.SplitSentences = False,
+    workers: documents.Workers = None,
+    force: Force = False,
     tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,
@@ -34,13 +60,39 @@ def score(
     sentence. With --words, before each of these a line for each of its words: log-probability, word, and <unk> if the
     model does not know it.
 
+    With --documents a line of JSON for each document: perplexity, bits_per_byte, words, unknown, sentences (a line of
+    it is one; blank lines are none), and its bucket. They come as they are made. With --output a run that was killed
+    goes on with the same command.
+
     \b
     modlm score model test.txt
     echo "the company said" | modlm score model --words
+    modlm score model web.jsonl.zst --documents --field content --id url -o scores.jsonl
+    modlm score model web.parquet --documents --keep --buckets terciles -o bucketed.jsonl.gz --on-error skip
+    zcat web.gz | modlm score model --documents --normalize words --split-sentences | head
     """  # fmt: skip
     from modlm.model.folder import load
 
-    records = scored(load(model, tokenizer=tokenizer), text, with_words=words, encoding_errors=encoding_errors)
+    if by_document:
+        from modlm.evaluation.document_files import DocumentOptions
+
+        limits = buckets if buckets == "terciles" else several(buckets, float, option="--buckets", example="30,60")
+        options = DocumentOptions(
+            field=field, id=id_field, form=form, keep=keep, buckets=limits, on_error=on_error, workers=workers,
+            prepare=documents.prepared(normalize, split_sentences),
+        )  # fmt: skip
+        settings = {"normalize": normalize, "split_sentences": split_sentences}
+        files = texts or [Path("-")]
+        ranking = documents.run(model, files, output, options, command="score", force=force, **settings)
+        if output is not None:
+            numbers = documents.summary(ranking) | {"output": str(output)}
+            print_json(numbers) if json else print("  ".join(f"{name} {value}" for name, value in numbers.items()))
+        return
+    if output is not None or keep or buckets or id_field:
+        raise ConfigError("--output, --keep, --buckets and --id are about documents. Add --documents.")
+    lm = load(model, tokenizer=tokenizer)
+    each = [scored(lm, text, with_words=words, encoding_errors=encoding_errors) for text in texts or [Path("-")]]
+    records = chain.from_iterable(each)
     if json:
         _print_array(records)
         return
@@ -57,15 +109,17 @@ def scored(
     """A record for each sentence, in order; a few thousand are in memory at a time."""
     from modlm.model.scored_text import names_of, scored_along
 
-    for part, sentences in scored_along(lm, _read(lm, text, encoding_errors)):
+    for part, block in scored_along(lm, _read(lm, text, encoding_errors)):
+        lines = bytes(block.text[: block.bytes]).decode().split("\n")[:-1]
+        sentences = [line.removesuffix("\r") for line in lines]
         records = part.sentence_records(names_of(lm.vocabulary, sentences) if with_words else None)
         for sentence, record in zip(sentences, records, strict=True):
             yield {"sentence": sentence, **record}
 
 
-def _read(lm: LanguageModel, text: Path, encoding_errors: str) -> Iterator[tuple[Ids, list[str]]]:
-    """The text block by block, as ids and as lines."""
-    from modlm.text.encoding import encode_sentences
+def _read(lm: LanguageModel, text: Path, encoding_errors: str) -> Iterator[Encoded]:
+    """The text block by block."""
+    from modlm.text.encoding import encode_bytes
     from modlm.text.options import TextOptions
     from modlm.text.sources import Files
 
@@ -73,8 +127,7 @@ def _read(lm: LanguageModel, text: Path, encoding_errors: str) -> Iterator[tuple
     for block in Files([text]).blocks(BLOCK_BYTES):
         data = bytes(block.data[: block.size])
         try:
-            lines = [line.removesuffix("\r") for line in data.decode(errors=errors).split("\n")[:-1]]
-            yield encode_sentences(lines, lm.vocabulary), lines
+            yield encode_bytes(data.decode(errors=errors).encode(), lm.vocabulary)
         except UnicodeDecodeError as error:
             column, line = error.start - data.rfind(b"\n", 0, error.start), data.count(b"\n", 0, error.start) + 1
             raise InputError(
@@ -85,7 +138,7 @@ def _read(lm: LanguageModel, text: Path, encoding_errors: str) -> Iterator[tuple
             ) from None
         except InputError as error:  # its line counts from the start of the block
             raise InputError(str(error).partition(": ")[2], path=text, line=before + error.line) from None
-        before += len(lines)
+        before += data.count(b"\n")
     if before == 0:
         raise InputError("there are no sentences: the text is empty.", path=text)
 

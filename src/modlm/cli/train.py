@@ -138,7 +138,7 @@ def settings_table(
     elif resumed is not None and resumed.is_file():
         table = read_table(resumed)
     elif resumed is not None and flags["text"] is None:
-        raise ConfigError(f"There is no run in {resumed.parent} to go on with: it has no {CONFIG}.")
+        raise ConfigError(f"There is no run in {resumed.parent} to continue: it has no {CONFIG}.")
     for path, value in flags.items():
         if value is None:
             continue
@@ -179,9 +179,9 @@ def check_device(device: str) -> None:
 def check_target(folder: Path, *, new: bool) -> None:
     """Refuse at once what would be refused later; other processes of a run may come when the first has written."""
     if folder.is_file():
-        raise OutputError(f"{folder} is a file, but a folder is to be written there. Choose another name.")
+        raise OutputError(f"{folder} is a file, but a folder should be written there. Choose another name.")
     if new and folder.is_dir() and any(folder.iterdir()):
-        raise OutputError(f"{folder} already exists. Go on with the run in it with --resume, or choose another name.")
+        raise OutputError(f"{folder} already exists. Continue its run with --resume, or choose another name.")
 
 
 # ---- what came out ---------------------------------------------------------------------------------------------------

@@ -79,8 +79,7 @@ class Model:
         "BaseScore": "BaseScore(in_state, word, out_state): log10 P(word | in_state); out_state is the state after it.",
         "__weakref__": "",
         "_begin": "the bytes of the state before the first word of a sentence",
-        "_full": "", "_full_scores": "", "_known": "", "_score": "",
-        "_keep": "what the compiled functions read",
+        "_full": "", "_full_scores": "", "_keep": "what the compiled functions read", "_known": "", "_score": "",
         "order": "The highest order.",
         "path": "The absolute path as bytes.",
     }  # fmt: skip
@@ -103,7 +102,8 @@ class Model:
         calls = {
             name: partial(function, handle.ctypes.data) for name, function in kenlm_kernels.calls(is_binary).items()
         }
-        self.BaseScore, self._full, self._known = calls["base"], calls["full"], calls["known"]
+        Model.BaseScore.__set__(self, calls["base"])  # type: ignore[attr-defined]  # a subclass may have its own
+        self._full, self._known = calls["full"], calls["known"]
         self._score, self._full_scores = calls["score"], calls["full_scores"]
 
     def score(self, sentence: str | bytes, bos: bool = True, eos: bool = True) -> float:
@@ -171,6 +171,5 @@ def _of_ngrams(model: NgramLM) -> tuple[list[np.ndarray], list[int], bytes]:
     arrays = [blob, offsets, table, words, compiled.start_nodes, nodes, leaves, np.array(compiled.levels), copy]
     numbers = [int(compiled.dtype == np.float64), compiled.start]
     spare = np.zeros(2, np.uint32)
-    arrays = [np.ascontiguousarray(array) for array in arrays]
     begin = np.array([compiled.start] if compiled.start else [], np.uint32).tobytes()
-    return [*arrays, spare], numbers, begin
+    return [np.ascontiguousarray(array) for array in (*arrays, spare)], numbers, begin

@@ -129,7 +129,7 @@ def binary_full(address: int, state: Any, word: Any, out: Any) -> tuple[float, i
 def binary_known(address: int, word: Any) -> bool:
     data, plan, _ = binary_at(address)
     hashed = murmur(carray(pointer(word.at), (word.size,), np.uint8), 0, word.size)
-    return find_word(data, plan, hashed) != np.uint64(0)
+    return bool(find_word(data, plan, hashed) != np.uint64(0))
 
 
 def binary_score(address: int, text: Any, begins: bool, ends: bool) -> float:
@@ -147,7 +147,7 @@ def binary_full_scores(address: int, text: Any, begins: bool, ends: bool) -> lis
     ]
 
 
-# ---- our compiled form: blob, offsets, table, words, start nodes, nodes, leaves, levels, a copy of a word, precision ---
+# ---- our compiled form: blob, offsets, table, words, start nodes, nodes, leaves, levels, a word, a state, … ----------
 
 LEVELS, COPY, SPARE, WIDE, BEGIN = 14, 16, 18, 20, 21
 
@@ -159,7 +159,7 @@ def word_number(handle: Handle, data: Bytes, begin: int, end: int) -> int:
     if end - begin == 3 and hashed == mix(MULTIPLIER, START_WORD):
         return int64(handle[3]) - 1
     blob, offsets, table = array_at(handle, 0, np.uint8), array_at(handle, 2, np.int64), array_at(handle, 4, np.uint64)
-    return max(0, text_kernels.find_word(data, begin, end, hashed, blob, offsets, table))
+    return int(max(0, text_kernels.find_word(data, begin, end, hashed, blob, offsets, table)))
 
 
 @inlined

@@ -30,14 +30,15 @@ class ObjectModel(models.StructModel):
     """Where its bytes are, how many, and the object itself."""
 
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, [("at", types.uint64), ("size", types.int64), ("owner", types.uint64)])
+        places = [("at", types.uint64), ("size", types.int64), ("owner", types.uint64)]
+        super().__init__(manager, kind, places)  # type: ignore[no-untyped-call]
 
 
 for _name in ("at", "size", "owner"):
     make_attribute_wrapper(ObjectType, _name, _name)
 
 
-@unbox(ObjectType)
+@unbox(ObjectType)  # type: ignore[untyped-decorator]
 def unbox_object(kind: Any, obj: Any, c: Any) -> Any:
     """Its memory; a TypeError where it is something else, a UnicodeEncodeError for half a surrogate pair."""
     api, builder, number = c.pyapi, c.builder, ir.IntType(64)

@@ -14,6 +14,7 @@ from modlm.counts.counts import Counts, Frequencies
 from modlm.errors import InputError, VocabularyError
 from modlm.ground.arrays import Ids
 from modlm.text.corpus import Corpus
+from modlm.text.folds import stretches
 
 POSITIONS = 1 << 18  # walked at a time: eight bytes each and order
 
@@ -22,7 +23,7 @@ def held_out(counts: Counts, fold: Corpus | Ids) -> Counts:
     """The counts of everything but the fold: whole sentences of the counted text, as a corpus or as its ids."""
     fold = _as_corpus(counts, fold)
     frequencies: Frequencies = counts.frequencies.copy()
-    for begin, end in fold.stretches(POSITIONS):
+    for begin, end in stretches(fold.starts, POSITIONS):
         ids = np.asarray(fold.ids[fold.starts[begin] : fold.starts[end]])
         _, nodes_TN = counts.walk(ids)
         missing = trie_kernels.take_away(nodes_TN, ids, fold.vocabulary.start, counts.edge == "repeat", frequencies)

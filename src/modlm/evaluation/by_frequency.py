@@ -59,8 +59,8 @@ def word_frequencies(model: LanguageModel, text: Text | Corpus | None = None) ->
             )
         return np.asarray(counts.frequencies[1 : 1 + len(model.vocabulary)], dtype=np.int64)
     frequencies = np.zeros(len(model.vocabulary) + 1, dtype=np.int64)
-    for ids, _ in read_parts(text, model.vocabulary):
-        frequencies += np.bincount(ids, minlength=len(frequencies))
+    for block in read_parts(text, model.vocabulary):
+        frequencies += np.bincount(block.ids, minlength=len(frequencies))
     return frequencies[:-1]
 
 

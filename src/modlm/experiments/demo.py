@@ -1,8 +1,8 @@
 """The tour: n-gram families and one net of each kind on text that ships with Python, tables, predictions, a report.
 
 In: nothing but the running Python. Out: a folder with a model of each kind (`ngram/`, and the runs `neural/`,
-`interpolated/` and `hybrid/`), `report.html` and `text/` (the three parts of the text); `modlm serve` opens it whole. The
-best is chosen by the perplexity of the validation part; the test part is only reported.
+`interpolated/` and `hybrid/`), `report.html` and `text/` (the three parts of the text); `modlm serve` opens it whole.
+The best is chosen by the perplexity of the validation part; the test part is only reported.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def run_demo(target: Path, *, say: Say, overwrite: bool = False, text: DemoText 
         best = min((row for row in rows if row.label in KINDS), key=lambda row: row.valid)
         result = found(rows, best, train, paths, begun)
         for run in place.glob("*/config.toml"):  # its texts are where they stay
-            run.write_text(run.read_text(encoding="utf-8").replace(str(place), str(target.absolute())), encoding="utf-8")
+            run.write_text(
+                run.read_text(encoding="utf-8").replace(str(place), str(target.absolute())), encoding="utf-8"
+            )
         shutil.rmtree(scratch, ignore_errors=True)
         (place / "report.html").write_text(page(result), encoding="utf-8")
     return result
@@ -142,9 +144,9 @@ def trained_nets(paths: dict[str, Path], scratch: Path, place: Path, say: Say) -
 
     most = torch.get_num_threads()
     for label in NETS:
-        torch.set_num_threads(most)
         folder = place / KINDS[label]
         yield timed(label, partial(net, label, paths, folder, scratch / "cache"), paths, scratch / "nets")
+        torch.set_num_threads(most)
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
 
 

@@ -43,7 +43,7 @@ def variation(text: str) -> Variation:
     """What `--vary` says; the setting must be one, and its values of its type."""
     path, sign, values = (part.strip() for part in text.partition("="))
     if not sign or not path or not values:
-        raise ConfigError(f"--vary takes NAME=LOW:HIGH, with :log if need be, or NAME=A,B, not {text!r}: {EXAMPLES}.")
+        raise ConfigError(f"--vary takes NAME=LOW:HIGH, perhaps with :log, or NAME=A,B, not {text!r}: {EXAMPLES}.")
     kind = type_of(path)
     if kind in (int, float) and ":" in values:
         return _ranged(path, values, kind)
@@ -51,7 +51,7 @@ def variation(text: str) -> Variation:
     for choice in choices:
         parsed(choice, kind, path=path)
     if len(set(choices)) < 2:
-        raise ConfigError(f"--vary {text} leaves nothing to choose. Give a range or two values at least: {EXAMPLES}.")
+        raise ConfigError(f"--vary {text} leaves no choice. Give a range or at least two values: {EXAMPLES}.")
     return Variation(path, choices=choices)
 
 
@@ -59,7 +59,7 @@ def _ranged(path: str, values: str, kind: type[float]) -> Variation:
     low_text, high_text, *rest = values.split(":")
     low, high = (parsed(text, kind, path=path) for text in (low_text, high_text))
     if rest not in ([], ["log"]):
-        raise ConfigError(f"--vary {path}={values}: after LOW:HIGH only :log may stand.")
+        raise ConfigError(f"--vary {path}={values}: only :log may follow LOW:HIGH.")
     if not low < high or (rest and not low > 0):
         raise ConfigError(f"--vary {path}={values}: LOW must be less than HIGH, and above 0 with :log.")
     return Variation(path, low=low, high=high, log=bool(rest), whole=kind is int)
@@ -71,5 +71,5 @@ def variations(texts: Sequence[str]) -> tuple[Variation, ...]:
     if len({one.path for one in found}) < len(found):
         raise ConfigError("--vary names a setting twice. Name each once.")
     if not found:
-        raise ConfigError(f"Nothing is to be varied. Name what with --vary: {EXAMPLES}.")
+        raise ConfigError(f"There is nothing to vary. Name settings with --vary: {EXAMPLES}.")
     return found

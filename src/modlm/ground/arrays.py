@@ -34,6 +34,7 @@ Bools = NDArray[np.bool_]
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+Item = TypeVar("Item")
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -71,6 +72,9 @@ def _compiled(function: F, **options: bool) -> F:
     """Cached beside the module, or in the user's cache; where neither can be written to, compiled in every process."""
     import numba
 
+    from modlm.ground.compiling import watch
+
+    watch()
     compile_with = functools.partial(numba.njit, **({"nogil": True, "error_model": "numpy"} | options))
     try:
         dispatcher = compile_with(cache=True)(function)
@@ -152,6 +156,20 @@ def in_parallel(tasks: Sequence[Callable[[], T]], *, workers: int | None = None)
 
 
 _INSIDE = threading.local()
+
+
+def alone(task: Callable[[Item], T]) -> Callable[[Item], T]:
+    """The task as one that runs beside others of its kind: whatever it calls asks for no more threads."""
+
+    @functools.wraps(task)
+    def run(item: Item) -> T:
+        before, _INSIDE.a_task = getattr(_INSIDE, "a_task", False), True
+        try:
+            return task(item)
+        finally:
+            _INSIDE.a_task = before
+
+    return run
 
 
 @functools.cache

@@ -6,6 +6,7 @@ MODLM_PROGRESS is 0, and a bar appears only after half a second, so short work s
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -79,6 +80,18 @@ def percent(share: float) -> str:
     if 0 < share < 0.0001:
         return "<0.01%"
     return f"{share:.1%}" if share >= 0.01 or share == 0 else f"{share:.2%}"
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without what the package would log below an error: it is told in another way, or concerns nobody."""
+    log = logging.getLogger("modlm")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def watched() -> bool:

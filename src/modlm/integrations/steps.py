@@ -56,8 +56,7 @@ class Steps:
         if not self.whole:
             return node.after[word][1] if word in node.after else self._step(node, word)[1]
         if node.log_probs is None:
-            with np.errstate(divide="ignore"):
-                node.log_probs = np.maximum(np.log(self.model.distributions(self.row(node))[0]), LOWEST)
+            node.log_probs = np.maximum(self.model.log_distributions(self.row(node))[0], LOWEST)
         return float(node.log_probs[word])
 
     def row(self, node: Node) -> States:

@@ -9,12 +9,11 @@ finds how likely each column is to have said each word, and moves by a Newton st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Rows
+from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Rows
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Floats, Ids
 from modlm.mixers.mixer import Mixer, State
@@ -61,7 +60,7 @@ class GliMixer(Mixer):
         return phi_BKP, theta_KP
 
     @classmethod
-    def fitted(cls, layout: ColumnLayout, blocks: Mapping[str, Block], rows: Rows) -> Self:
+    def fitted(cls, layout: ColumnLayout, blocks: Blocks, rows: Rows) -> Self:
         """Weights that make the words of the rows likely."""
         probs_TK = rows.probs_TK[(rows.probs_TK > 0).any(axis=1)]
         features_TF = rows.features_TF[(rows.probs_TK > 0).any(axis=1)]

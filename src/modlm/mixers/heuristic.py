@@ -7,12 +7,11 @@ What is left below the unigrams is shared equally by the columns that are not n-
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
 
-from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Rows
+from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Rows
 from modlm.blocks.ngram import NgramBlock
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Floats, Ids
@@ -45,7 +44,7 @@ class HeuristicMixer(Mixer):
             )
 
     @classmethod
-    def fitted(cls, layout: ColumnLayout, blocks: Mapping[str, Block], rows: Rows) -> Self:
+    def fitted(cls, layout: ColumnLayout, blocks: Blocks, rows: Rows) -> Self:
         """The rule of the one n-gram block that there is; the rows do not matter."""
         orders = {name: block for name, block in blocks.items() if isinstance(block, NgramBlock)}
         if len(orders) != 1:

@@ -8,13 +8,12 @@ nets do; what stands here takes the weights and multiplies.
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Reads, Rows, rows_of
+from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Reads, Rows, rows_of
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Floats, Ids
 from modlm.store.folder import Folder, Parts
@@ -42,7 +41,7 @@ class Mixer(abc.ABC):
         """log lambda (B, K) in each context, and the states after it; exp of a row sums to 1."""
 
     @classmethod
-    def fitted(cls, layout: ColumnLayout, blocks: Mapping[str, Block], rows: Rows) -> Self:
+    def fitted(cls, layout: ColumnLayout, blocks: Blocks, rows: Rows) -> Self:
         """The mixer that suits the rows of a held-out text, without `<s>`; nets are trained in `training/` instead."""
         raise ConfigError(f"A mixer of the kind {cls.kind!r} cannot be fitted to a held-out text.")
 
@@ -54,14 +53,7 @@ class Mixer(abc.ABC):
             )
 
     def log_probs(
-        self,
-        ids: Ids,
-        blocks: Mapping[str, Block],
-        out: Floats,
-        state: Any = None,
-        *,
-        carried: bool = False,
-        beside: Beside = ALONE,
+        self, ids: Ids, blocks: Blocks, out: Floats, state: Any = None, *, carried: bool = False, beside: Beside = ALONE
     ) -> tuple[Any, Any]:
         """Write log P of every word of a text of whole sentences from the dense blocks; at `<s>` anything.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Rows
+from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Rows
 from modlm.errors import ConfigError, EstimationError
 from modlm.ground.arrays import Floats, Ids
 from modlm.mixers.mixer import Mixer, State
@@ -36,7 +35,7 @@ class StaticMixer(Mixer):
         return np.broadcast_to(log_weights_K, (len(features_BF), len(log_weights_K))), state_BS
 
     @classmethod
-    def fitted(cls, layout: ColumnLayout, blocks: Mapping[str, Block], rows: Rows) -> Self:
+    def fitted(cls, layout: ColumnLayout, blocks: Blocks, rows: Rows) -> Self:
         """By EM."""
         return cls(expectation_maximisation(rows.probs_TK)[0])
 

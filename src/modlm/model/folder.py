@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from modlm.blocks.block import UNLIMITED
 from modlm.errors import ModelFolderError
 from modlm.families import MODELS, READERS
-from modlm.formats.kinds import is_kenlm
+from modlm.formats.kinds import kind_of
 from modlm.store.folder import open_folder, write_folder
 from modlm.store.manifest import Verify, is_folder
+from modlm.text.sources import MODEL_FIRST
 from modlm.text.vocabulary_files import vocabulary_in
 
 if TYPE_CHECKING:
@@ -25,13 +27,17 @@ if TYPE_CHECKING:
 
 KIND = "model"
 CARD = "card.md"
+HUB = re.compile("hf:/")
 
 
 def save(model: LanguageModel, target: str | os.PathLike[str], *, card: str = "", overwrite: bool = False) -> None:
     """Write a model folder; `card` says in Markdown what it is."""
     parts = model.parts()
-    texts = {**parts.texts, CARD: card or default_card(model)}
-    write_folder(target, kind=KIND, about=parts.settings, arrays=parts.arrays, texts=texts, overwrite=overwrite)
+    about, arrays, texts = parts.settings, parts.arrays, {**parts.texts, CARD: card or default_card(model)}
+    if model.spelling is not None:
+        own = model.spelling.parts()
+        about, arrays, texts = {**about, "spelling": own.settings}, {**arrays, **own.arrays}, {**texts, **own.texts}
+    write_folder(target, kind=KIND, about=about, arrays=arrays, texts=texts, overwrite=overwrite)
 
 
 def card_of(title: str, facts: Iterable[str], *, command: str = "") -> str:
@@ -60,6 +66,9 @@ def load(
 ) -> LanguageModel:
     """The model at a path: a model folder, a run folder with `model/` in it, an ARPA file or a KenLM binary.
 
+    `hf://user/name`, or `hf://user/name@revision`, is downloaded from the Hugging Face Hub, or found in its cache, and
+    every byte is compared (`model/hub.py`).
+
     `verify="full"` reads every byte and compares it with the manifest. A model is mapped from its files, which takes
     milliseconds and is shared between processes; `resident=True` takes an n-gram model into memory instead and indexes
     it, for programs that score a lot. An ARPA file over tokens reads text with its `tokenizer`, a tokenizer.json or a
@@ -68,6 +77,10 @@ def load(
     """
     if resident:
         return load(path, verify=verify, tokenizer=tokenizer, functions=functions).resident()
+    if HUB.match(str(path)):
+        from modlm.model.hub import download
+
+        path, verify = download(str(path)), "full"
     model = _load(Path(path), verify, functions or {})
     if tokenizer is not None and model.vocabulary.units == "words":
         from modlm.text.tokens import with_tokenizer
@@ -80,11 +93,26 @@ def _load(place: Path, verify: Verify, functions: Mapping[str, Callable[..., Any
     if place.is_dir():
         if not is_folder(place, kind=KIND) and is_folder(place / "model", kind=KIND):
             place = place / "model"
+        elif not is_folder(place, kind=KIND) and (place / "journal.jsonl").exists():
+            raise ModelFolderError(
+                f"The run in {place} has not ended, so there is no model in it yet. Go on with: "
+                f'modlm.train(..., out="{place}", resume=True)'
+            )
         stored = replace(open_folder(place, kind=KIND, verify=verify), functions=functions)
         model: LanguageModel = stored.member(MODELS).from_parts(stored, vocabulary_in(stored, what="model was"))
         model.folder = str(place.resolve())
+        if stored.about.get("spelling") is not None:
+            from modlm.model.spelling import Spelling
+
+            model.spelling = Spelling.from_parts(stored)
         return model
     if not place.exists():
-        raise ModelFolderError(f"There is no model at {place}. Give a model folder, an ARPA file or a KenLM binary.")
-    read: LanguageModel = READERS["kenlm" if is_kenlm(place) else "arpa"](place)
+        hint = f" {MODEL_FIRST}" if " " in place.name else ""
+        raise ModelFolderError(
+            f"There is no model at {place}. Give a model folder, an ARPA file or a KenLM binary.{hint}"
+        )
+    kind = kind_of(place)
+    if kind in ("text", "count file") and place.suffixes[:1] != [".arpa"]:
+        raise ModelFolderError(f"{place} is a {kind}, not a model. {MODEL_FIRST}")
+    read: LanguageModel = READERS["kenlm" if kind == "kenlm" else "arpa"](place)
     return read

@@ -111,10 +111,10 @@ def block_name(wanted: str, taken: Mapping[str, object]) -> str:
 def rows_of(mixture: Mixture, text: Any) -> Rows:
     """The row of D, and the features, for every prediction of a text."""
     parts, memory = [], None
-    for ids, _ in read_parts(text, mixture.vocabulary):
-        for place, rows in mixture.row_chunks(ids, Beside(memory=memory)):
+    for block in read_parts(text, mixture.vocabulary):
+        for place, rows in mixture.row_chunks(block.ids, Beside(memory=memory)):
             memory = rows.memory
-            predicted_T = ids[place] != mixture.vocabulary.start
+            predicted_T = block.ids[place] != mixture.vocabulary.start
             parts.append(Rows(rows.probs_TK[predicted_T], rows.features_TF[predicted_T]))
     if not parts:
         raise InputError("There are no sentences to tune on. Give a text with one sentence per line.")

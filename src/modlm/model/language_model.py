@@ -11,22 +11,25 @@ import abc
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modlm.blocks.block import ALONE, NOTHING, Beside, Reads
 from modlm.counts.counts import Counts
-from modlm.errors import ConfigError, ModlmError, VocabularyError
+from modlm.errors import ConfigError, InputError, ModlmError, VocabularyError
 from modlm.ground.arrays import AnyFloats, Floats, Ids
 from modlm.model.folder import save
 from modlm.store.folder import Parts
 from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
+    from modlm.model.documents import DocumentScores
     from modlm.model.sampling import Sampling
     from modlm.model.scored_text import ScoredText
+    from modlm.model.spelling import Spelling
+    from modlm.text.encoding import Encoded
 
 States = NDArray[Any]
 ExplainedRow = tuple[str, bool, float, list[float], list[float], list[float]]
@@ -71,6 +74,8 @@ class LanguageModel(abc.ABC):
     """What else it looks at: sentences before its own, a source sentence, all that it has read before."""
     folder: str | None = None
     """The folder that it was loaded from."""
+    spelling: Spelling | None = None
+    """What unknown words cost for their letters wherever a text with its real words is scored; None: nothing."""
 
     @property
     def counts(self) -> Counts | None:
@@ -154,6 +159,8 @@ class LanguageModel(abc.ABC):
 
     def score(self, sentence: str | Sequence[str]) -> float:
         """The natural logarithm of a sentence's probability, its end included."""
+        if self.spelling is not None:
+            return float(self.score_batch([sentence])[0])
         return float(self.log_probs(self.sentence_ids(sentence)).sum())
 
     def log_probs(self, ids: Ids) -> Floats:
@@ -170,14 +177,60 @@ class LanguageModel(abc.ABC):
         for ids in texts:
             yield ids, self.log_probs(ids)
 
-    def score_batch(self, sentences: Sequence[str]) -> Floats:
-        """`score` of many sentences at once, on all cores."""
-        from modlm.text.encoding import encode_sentences
+    def spelled(self, block: Encoded, log_probs: Floats) -> Floats:
+        """log P of each word of a text with what the spellings of its unknown words cost, if the model knows that."""
+        if self.spelling is None or not block.unknown:
+            return log_probs
+        log_probs = log_probs.copy()
+        log_probs[block.ids == UNKNOWN] += self.spelling.log_probs(block)
+        return log_probs
 
+    @overload
+    def score_batch(self, sentences: Sequence[str | Sequence[str]], *, details: Literal[False] = False) -> Floats: ...
+
+    @overload
+    def score_batch(self, sentences: Sequence[str | Sequence[str]], *, details: Literal[True]) -> DocumentScores: ...
+
+    def score_batch(
+        self, sentences: Sequence[str | Sequence[str]], *, details: bool = False
+    ) -> Floats | DocumentScores:
+        """`score` of many sentences at once, on all cores.
+
+        With `details` arrays of all that is known of each: `log_prob`, `words`, `unknown`, `bytes`, `perplexity` and
+        `bits_per_byte`.
+        """
+        from modlm.model.documents import score_texts
+        from modlm.text.sources import as_lines
+
+        if isinstance(sentences, str):
+            raise InputError(
+                "score_batch takes many sentences, but this is one string. Put it into a list, or use score."
+            )
         if len(sentences) == 0:
-            return np.zeros(0)
-        ids = encode_sentences(sentences, self.vocabulary)
-        return np.add.reduceat(self.sentence_log_probs(ids), np.flatnonzero(ids == self.vocabulary.start))
+            return score_texts(self, []) if details else np.zeros(0)
+        if details:
+            return score_texts(self, as_lines(sentences).decode("utf-8", "replace").split("\n")[:-1], blank=True)
+        return self._summed(sentences)
+
+    def _summed(self, sentences: Sequence[str | Sequence[str]]) -> Floats:
+        """log P of each sentence."""
+        from modlm.text.encoding import encode_bytes
+        from modlm.text.sources import as_lines
+
+        block = encode_bytes(as_lines(sentences), self.vocabulary)
+        log_probs = self.spelled(block, self.sentence_log_probs(block.ids))
+        return np.add.reduceat(log_probs, np.flatnonzero(block.ids == self.vocabulary.start))
+
+    def score_documents(self, documents: Iterable[Any], **options: Any) -> Iterator[dict[str, Any]]:
+        """For each document a record: `perplexity`, `bits_per_byte`, `words`, `unknown`, `sentences`; as they come.
+
+        A document is a string with a sentence on each line, or a mapping with one in `field="text"`. Batches of
+        `batch=256` are scored together, on `workers` threads (all cores). `prepare` makes other strings of a list of
+        them before; `modlm.text.web.Preparation` has what web text needs.
+        """
+        from modlm.model.documents import score_documents
+
+        return score_documents(self, documents, **options)
 
     def perplexity(self, text: Any, *, encoding_errors: str = "strict") -> ScoredText:
         """Perplexity of a text (a path, sentences or a Corpus) with what it counted; `float()` of it is the number.
@@ -191,6 +244,17 @@ class LanguageModel(abc.ABC):
     def save(self, target: str | os.PathLike[str], *, card: str = "", overwrite: bool = False) -> None:
         """Write a model folder, which `modlm.load` opens; `card` says in Markdown what the model is."""
         save(self, target, card=card, overwrite=overwrite)
+
+    def push_to_hub(self, name: str, **about: Any) -> str:
+        """Put the model into the repository `user/name` of the Hugging Face Hub; what was written there.
+
+        Its card gets a header with `licence`, `language`, `datasets` and `perplexities` (of texts by name), as far as
+        they are given; perplexities that the model's card names are in it anyway. `card`, `private`, `revision` (a
+        branch) and `message` are the Hub's.
+        """
+        from modlm.model.hub import push
+
+        return push(self, name, **about)
 
     # ---- next words ----------------------------------------------------------------------------------------------
 

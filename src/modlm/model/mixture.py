@@ -9,7 +9,7 @@ state refers to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
@@ -23,6 +23,7 @@ from modlm.blocks.block import (
     UNLIMITED,
     Beside,
     Block,
+    Blocks,
     ColumnLayout,
     Memories,
     Reads,
@@ -40,6 +41,7 @@ from modlm.mixers.mixer import Mixer, State
 from modlm.model.language_model import LONGEST, LanguageModel, States
 from modlm.store.folder import COLUMNS, Folder, Parts
 from modlm.store.manifest import FILE_NAME
+from modlm.text.folds import stretches
 from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 16  # positions whose rows are in memory at a time
@@ -51,7 +53,7 @@ NEURAL = "neural-mixture"  # what earlier versions called a mixture whose mixer 
 class Mixture(LanguageModel):
     """Any columns, any weights."""
 
-    def __init__(self, vocabulary: Vocabulary, blocks: Mapping[str, Block], mixer: Mixer) -> None:
+    def __init__(self, vocabulary: Vocabulary, blocks: Blocks, mixer: Mixer) -> None:
         if not blocks:
             raise ConfigError("A mixture needs at least one block of columns.")
         for name, block in blocks.items():
@@ -168,15 +170,13 @@ class Mixture(LanguageModel):
 
     def _stretches(self, ids: Ids, sources: Sequence[Ids]) -> Iterator[tuple[slice, Sequence[Ids]]]:
         """Neighbouring stretches of whole sentences with their sources."""
-        begins, at = np.flatnonzero(ids == self.vocabulary.start) if sources else np.zeros(0), 0
-        if len(sources) != len(begins):
+        starts = np.concatenate(([0], np.flatnonzero(ids[1:] == self.vocabulary.start) + 1, [len(ids)]))
+        if sources and len(sources) != len(starts) - 1:
             raise ConfigError(
-                f"There are {len(sources):,} source sentences for {len(begins):,} sentences. Give one for each."
+                f"There are {len(sources):,} source sentences for {len(starts) - 1:,} sentences. Give one for each."
             )
-        for place in stretches(ids, self.vocabulary.start, CHUNK):
-            after = int(np.searchsorted(begins, place.stop))
-            yield place, sources[at:after]
-            at = after
+        for first, end in stretches(starts, CHUNK) if len(ids) else ():
+            yield slice(int(starts[first]), int(starts[end])), sources[first:end]
 
     def shares_along(self, ids: Ids, beside: Beside = ALONE) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights of every word of a sentence and its end, in one pass of each block over it."""
@@ -269,7 +269,7 @@ class Mixture(LanguageModel):
         for begin in range(0, len(states), WINDOWS):
             some, some_BJ = states[begin : begin + WINDOWS], out_BJ[begin : begin + WINDOWS]
             windows_BC, own = trimmed(some["words"]), self._beside(some)
-            found = [block.to_add(windows_BC, own.of(name)) for name, block in self.dense.items()]
+            found = [block.to_mix(windows_BC, own.of(name)) for name, block in self.dense.items()]
             weights_BK = self._weights(some, [features_BF for features_BF, _ in found])
             if self.layout.deltas:
                 some_BJ += weights_BK[:, self.layout.dense :]
@@ -278,15 +278,10 @@ class Mixture(LanguageModel):
         return out_BJ
 
     def mixed(self, windows_BC: Ids, given: str, probs_BJ: AnyFloats, features_BF: Floats) -> AnyFloats:
-        """D times lambda after windows, where the block `given` has one column, these distributions, and these features.
-
-        In the precision of what is given; for mixers that look at features alone.
-        """
-        if self.mixer.state_size or self.mixer.reads.words or self.layout.deltas:
-            raise ConfigError("A mixture with a given column needs a mixer that reads features alone, and no deltas.")
-        found = {name: block.to_add(windows_BC) for name, block in self.dense.items() if name != given}
-        features = [features_BF if name == given else found[name][0] for name in self.dense]
-        weights_BK = self.mixer.weights(np.concatenate(features, axis=1))
+        """D times lambda by features alone, after windows, where one block's column and features are given."""
+        found = {name: block.to_mix(windows_BC) for name, block in self.dense.items() if name != given}
+        every = [features_BF if name == given else found[name][0] for name in self.dense]
+        weights_BK = self.mixer.weights(np.concatenate(every, axis=1))
         out_BJ: AnyFloats = weights_BK[:, self.layout.spans[given].columns].astype(probs_BJ.dtype) * probs_BJ
         for name, (_, add) in found.items():
             add(weights_BK[:, self.layout.spans[name].columns], out_BJ)
@@ -408,14 +403,3 @@ def _of_this_version(stored: Folder) -> dict[str, Any]:
     blocks = {**stored.part("blocks").about, **({DELTA: {"kind": DELTA}} if delta else {})}
     mixer = {"kind": "net", "net": stored.about.get("net"), "trained_on": stored.about.get("trained_on", "")}
     return {**stored.about, "blocks": blocks, "mixer": mixer}
-
-
-def stretches(ids: Ids, start: int, length: int) -> Iterator[slice]:
-    """Neighbouring stretches of whole sentences, of at most so many positions where a sentence is not longer."""
-    starts = np.append(np.flatnonzero(ids == start), len(ids))
-    begin = 0
-    while begin < len(ids):
-        near, far = np.searchsorted(starts, (begin, begin + length), side="right")
-        end = int(starts[max(near, far - 1)])
-        yield slice(begin, end)
-        begin = end

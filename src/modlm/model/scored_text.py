@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import time
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,17 +19,17 @@ from modlm.errors import InputError
 from modlm.ground.arrays import Floats, Ids
 from modlm.ground.progress import progress
 from modlm.text.corpus import Corpus
-from modlm.text.encoding import encode_sentences, encoded
+from modlm.text.encoding import Encoded, encode_bytes, encoded
 from modlm.text.options import TextOptions
 from modlm.text.reading import TextSize
-from modlm.text.sources import source_of
+from modlm.text.sources import as_lines, source_of
 from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
     from modlm.model.language_model import LanguageModel
 
-T = TypeVar("T")
 NO_SIZE = TextSize(0, 0)
+MANY_UNKNOWN = 0.2  # of all words
 LARGEST = 700.0  # exp of more is no float
 NO_IDS: Ids = np.zeros(0, np.uint32)
 NO_LOG_PROBS: Floats = np.zeros(0)
@@ -207,32 +208,44 @@ def score_text(model: LanguageModel, text: Any, *, encoding_errors: str = "stric
             "there are no sentences to score. Give a text with one sentence per line.",
             path=text if isinstance(text, str | os.PathLike) else "",
         )
+    warn_of_unknown(model, total.words, total.unknown)
     return replace(total, seconds=time.perf_counter() - begun)
+
+
+def warn_of_unknown(model: LanguageModel, words: int, unknown: int) -> None:
+    """One warning where much of a text is unknown and unknown words cost nothing for their letters."""
+    if unknown > MANY_UNKNOWN * words and model.spelling is None and model.vocabulary.units == "words":
+        logging.getLogger("modlm").warning(
+            f"{unknown / words:.0%} of the words are unknown to the model, and to it all unknown words are alike, so "
+            f"text that it knows nothing of looks easy. Train the model with a spelling model (spelling=True), or on "
+            f"text of this kind."
+        )
 
 
 def scored_parts(model: LanguageModel, text: Any, *, encoding_errors: str = "strict") -> Iterator[ScoredText]:
     """A text part by part, with all words of a part; a Corpus is one part."""
-    for part, size in scored_along(model, read_parts(text, model.vocabulary, encoding_errors=encoding_errors)):
-        yield replace(part, text_words=size.words, bytes=size.bytes)
+    for part, block in scored_along(model, read_parts(text, model.vocabulary, encoding_errors=encoding_errors)):
+        yield replace(part, text_words=block.words, bytes=block.bytes)
 
 
-def scored_along(model: LanguageModel, parts: Iterable[tuple[Ids, T]]) -> Iterator[tuple[ScoredText, T]]:
-    """Parts of one text that a model goes along, each with whatever came with it."""
-    others = deque[T]()  # of the parts that are being scored
+def scored_along(model: LanguageModel, blocks: Iterable[Encoded]) -> Iterator[tuple[ScoredText, Encoded]]:
+    """Parts of one text that a model goes along, each with what it was made of."""
+    others = deque[Encoded]()  # the parts that are being scored
 
     def ids_alone() -> Iterator[Ids]:
-        for ids, other in parts:
-            others.append(other)
-            yield ids
+        for block in blocks:
+            others.append(block)
+            yield block.ids
 
-    for ids, log_probs in model.along(ids_alone()):
-        yield ScoredText.along(model, ids, log_probs), others.popleft()
+    for _, log_probs in model.along(ids_alone()):
+        block = others.popleft()
+        yield ScoredText.along(model, block.ids, model.spelled(block, log_probs)), block
 
 
 def score_sentences(model: LanguageModel, sentences: Sequence[str]) -> ScoredText:
     """Every sentence on its own, in one pass."""
-    ids = encode_sentences(sentences, model.vocabulary)
-    return ScoredText.along(model, ids, model.sentence_log_probs(ids))
+    block = encode_bytes(as_lines(sentences), model.vocabulary)
+    return ScoredText.along(model, block.ids, model.spelled(block, model.sentence_log_probs(block.ids)))
 
 
 def names_of(vocabulary: Vocabulary, sentences: Sequence[str]) -> list[str]:
@@ -240,12 +253,11 @@ def names_of(vocabulary: Vocabulary, sentences: Sequence[str]) -> list[str]:
     return [name for sentence in sentences for name in (*vocabulary.split(sentence), END_NAME)]
 
 
-def read_parts(text: Any, vocabulary: Vocabulary, *, encoding_errors: str = "strict") -> Iterator[tuple[Ids, TextSize]]:
-    """Whole sentences of a text as ids of the vocabulary, and how much text they were."""
+def read_parts(text: Any, vocabulary: Vocabulary, *, encoding_errors: str = "strict") -> Iterator[Encoded]:
+    """Whole sentences of a text as ids of the vocabulary; those of a Corpus have lost their text."""
     if isinstance(text, Corpus):
-        same = text.vocabulary == vocabulary
-        yield (text.ids if same else text.vocabulary.mapping(vocabulary)[text.ids]), text.size or NO_SIZE
+        ids = text.ids if text.vocabulary == vocabulary else text.vocabulary.mapping(vocabulary)[text.ids]
+        size = text.size or NO_SIZE
+        yield Encoded(ids, text.sentences, int(np.count_nonzero(ids == UNKNOWN)), size.words, size.bytes)
         return
-    rules = TextOptions(encoding_errors=encoding_errors)
-    for block in encoded(source_of(text), vocabulary.encoders(), rules):
-        yield block.ids, TextSize(block.words, block.bytes)
+    yield from encoded(source_of(text), vocabulary.encoders(), TextOptions(encoding_errors=encoding_errors))

@@ -207,8 +207,10 @@ class Streams(BatchSource):
         real_TB = mine_TB < end_B
         mine_TB = np.minimum(mine_TB, end_B - 1)
         sentences_TB = self._sentences(mine_TB)
-        first_TB = self.firsts[sentences_TB]
-        at_TB = first_TB + (mine_TB - self.begins[sentences_TB]) + 1
+        at_TB = mine_TB + sentences_TB + 1
+        if self.rows.kept is not None:
+            at_TB += (self.firsts - self.starts[:-1])[sentences_TB]
+        first_TB = self.firsts[sentences_TB] if self.context_words else at_TB
         words = int(np.count_nonzero(every_TB < self.end_B))
         return self._gathered(at_TB, first_TB, real_TB, whole=every_TB.shape, words=words)
 

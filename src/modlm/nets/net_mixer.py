@@ -6,7 +6,6 @@ is made where a word has to be scored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -14,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Reads
+from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Reads
 from modlm.blocks.log_rows import LogRows, log_rows
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Floats, Ids
@@ -142,14 +141,7 @@ class NetMixer(Mixer):
     # ---- along texts ---------------------------------------------------------------------------------------------
 
     def log_probs(
-        self,
-        ids: Ids,
-        blocks: Mapping[str, Block],
-        out: Floats,
-        state: Any = None,
-        *,
-        carried: bool = False,
-        beside: Beside = ALONE,
+        self, ids: Ids, blocks: Blocks, out: Floats, state: Any = None, *, carried: bool = False, beside: Beside = ALONE
     ) -> tuple[Any, Any]:
         """Sentences of like length side by side; carried, one behind the other."""
         rows = log_rows(blocks, ids, self.net.vocab_size, beside)

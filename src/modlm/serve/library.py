@@ -131,7 +131,7 @@ def named_paths(given: Sequence[str]) -> dict[str, Path]:
         name, path = (said[1], Path(said[2])) if said else (name_of(Path(argument)), Path(argument))
         if name in paths:
             if said:
-                raise ConfigError(f"The name {name} is given twice. Give every model a name of its own.")
+                raise ConfigError(f"The name {name} is given twice. Give each model its own name.")
             name = next(other for number in count(2) if (other := f"{name}-{number}") not in paths)
         paths[name] = path
     return paths

@@ -46,7 +46,7 @@ class CompletionRequest(BaseModel):
     echo: Annotated[bool, told("Whether the prompt stands before its completion, with its logprobs.")] = False
     logprobs: Annotated[int | None, told("Of each token, and so many of the most probable ones.", ge=0, le=100)] = None
     stream: Annotated[bool, told("As server-sent events while it is written.")] = False
-    stream_options: StreamOptions = StreamOptions()
+    stream_options: Annotated[StreamOptions, told("Of a stream.")] = StreamOptions()
     user: Annotated[str, told("Has no meaning here.")] = ""
     best_of: Annotated[Literal[1], told("Only 1.")] = 1
     suffix: Annotated[Literal[""], told("Only empty.")] = ""

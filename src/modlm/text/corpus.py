@@ -159,14 +159,6 @@ class Corpus:
         for start, end in zip(self.starts, self.starts[1:], strict=False):
             yield self.ids[start:end]
 
-    def stretches(self, size: int) -> Iterator[tuple[int, int]]:
-        """Neighbouring sentences, as the first and the one behind the last, of `size` ids at most or one sentence."""
-        begin = 0
-        while begin < self.sentences:
-            end = max(begin + 1, int(np.searchsorted(self.starts, self.starts[begin] + size, side="right")) - 1)
-            yield begin, end
-            begin = end
-
     def source(self, number: int) -> Corpus:
         """One of the texts that it was made from, counted from 1."""
         sizes = self.sources or (self.sentences,)

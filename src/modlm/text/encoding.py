@@ -6,11 +6,12 @@ is wrong with a text (bytes that are not UTF-8, reserved names) is reported for 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -51,6 +52,8 @@ class Encoded:
     """Which of the encoders wrote it."""
     begins: bool = False
     """Whether it is the first of its source."""
+    text: bytearray = field(default_factory=bytearray, repr=False)
+    """What was encoded, `text[:bytes]`, with PADDING behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ class KernelEncoder:
         status = self.kernel(np.frombuffer(data, np.uint8), size, unknown_name, self.out, self.state)
         at, wrote, unknown = self.state[[kernels.AT, kernels.WROTE, kernels.UNKNOWNS]].tolist()
         if status == kernels.DONE:
-            return Encoded(self.out[:wrote].copy(), lines, unknown, wrote - 2 * lines, size)
+            return Encoded(self.out[:wrote].copy(), lines, unknown, wrote - 2 * lines, size, text=data)
         name = next(name for name in RESERVED if data.startswith(name.encode(), at))
         return Fault(data.count(b"\n", 0, at) + 1, refused_word(name, "the text"))
 
@@ -103,14 +106,16 @@ def encode_blocks(text: Text, vocabulary: Vocabulary, **options: Any) -> Iterato
 
 def encode_sentences(sentences: Sequence[str], vocabulary: Vocabulary) -> Ids:
     """The ids of sentences in memory, `<s> w ... </s>` for each, in one go: for a few, where blocks would cost more."""
-    data = bytearray(as_lines(sentences))
-    size = len(data)
-    data.extend(bytes(PADDING))
-    block = Block(data, size, "the sentences", 0, True, size)
+    return encode_bytes(as_lines(sentences), vocabulary).ids
+
+
+def encode_bytes(lines: bytes, vocabulary: Vocabulary) -> Encoded:
+    """Whole lines in memory, in one go."""
+    block = Block(bytearray(lines + bytes(PADDING)), len(lines), "the sentences", 0, True, len(lines))
     result = _run(vocabulary.encoders(workers=1)[0], block, TextOptions())
     if isinstance(result, Fault):
         raise InputError(result.message, path=block.source, line=result.line)
-    return result.ids
+    return result
 
 
 def encoded(source: Files | Sentences, encoders: Sequence[Encoder], options: TextOptions) -> Iterator[Encoded]:
@@ -131,6 +136,11 @@ def encoded(source: Files | Sentences, encoders: Sequence[Encoder], options: Tex
     with progress("Reading text", total=source.size(), unit="bytes") as bar:
         for block, result in in_order(work, source.blocks(options.block_bytes), workers=len(encoders)):
             lines = 0 if block.first else lines
+            if block.first and block.data.startswith(b'{"') and isinstance(source, Files):
+                logging.getLogger("modlm").warning(
+                    f"{block.source} looks like JSON, and each of its lines is read as one sentence, braces and all. "
+                    f"For the documents in it use lm.score_documents, with field= for where the text is."
+                )
             if isinstance(result, Fault):
                 raise InputError(result.message, path=block.source, line=lines + result.line)
             lines += result.sentences

@@ -1,17 +1,30 @@
-"""How a text is cut into folds: each takes a part of every source, so that no fold is a source.
+"""How a text is cut: into stretches of whole sentences, and into folds.
 
+A fold takes a part of every source, so that no fold is a source.
 Counts without a fold then miss the same share of every source, and nothing that depends on the fold tells where a
 sentence comes from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from modlm.errors import ConfigError
+from modlm.ground.arrays import Ints
 
 Cut = tuple[int, int]
 """Neighbouring sentences, as the first and the one behind the last."""
+
+
+def stretches(starts: Ints, size: int) -> Iterator[Cut]:
+    """Neighbouring sentences of at most so many ids, or one sentence; `starts` has where each begins, and the end."""
+    begin = 0
+    while begin < len(starts) - 1:
+        end = max(begin + 1, int(np.searchsorted(starts, starts[begin] + size, side="right")) - 1)
+        yield begin, end
+        begin = end
 
 
 def fold_cuts(sources: Sequence[int], folds: int) -> list[list[Cut]]:

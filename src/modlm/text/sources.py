@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
 from modlm.errors import InputError
+from modlm.store.manifest import is_folder
 from modlm.text.packing import MAGIC_BYTES, packing_of, unpacked
 
 Text: TypeAlias = "str | os.PathLike[str] | Iterable[os.PathLike[str]] | Iterable[str] | Iterable[Sequence[str]]"
@@ -30,6 +31,7 @@ PADDING = 8
 """Bytes that can be read behind a block, or a vocabulary's words, since the kernels load eight at a time."""
 
 STANDARD_INPUT = "-"
+MODEL_FIRST = "modlm.load comes first with the model, then its method with the text."
 LINE_BYTES = 1 << 30  # a longer line is no line: memory would be full before its end is found
 PACKED_LINE_BYTES = 1 << 27  # the same for what may be much smaller on disk
 PIECE_BYTES = 1 << 16  # taken from a file at a time
@@ -256,8 +258,11 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             with path.open("rb", buffering=0) as stream:
                 yield cast(BinaryIO, stream)
     except FileNotFoundError:
-        raise InputError("there is no such file.", path=path) from None
+        hint = " A sentence is given in a list: [sentence]." if " " in path.name else ""
+        raise InputError(f"there is no such file.{hint}", path=path) from None
     except IsADirectoryError:
+        if is_folder(path, kind="model"):
+            raise InputError(f"this is a model where a text was expected. {MODEL_FIRST}", path=path) from None
         raise InputError("this is a folder. Give the text files in it.", path=path) from None
     except PermissionError:
         raise InputError("permission to read it was denied.", path=path) from None

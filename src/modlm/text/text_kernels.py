@@ -31,6 +31,7 @@ and bytes the blob should have room for (the last three only when collecting).""
 
 LINE_END = 10
 START_WORD = np.uint64(0x3E733C)  # the bytes of <s>
+UNKNOWN_WORD = np.uint64(0x3E6B6E753C)  # those of <unk>
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, odd
 TAG = np.uint64(0xFFFFFFFF00000000)
 LOW = np.uint64(0xFFFFFFFF)
@@ -232,7 +233,8 @@ def collect_lines(
                     state[WANTED] = after + PADDING
                     status = FULL
                     break
-                blob[filled : after - 1] = data[position:end]
+                for i in range(position, end):  # a slice would cost 3 seconds of compiling numba's messages
+                    blob[filled + i - position] = data[i]
                 blob[after - 1] = LINE_END
                 offsets[types + 1] = after
                 entry = (hashed & TAG) | np.uint64(types + 1)
@@ -274,7 +276,8 @@ def intern_word(
     if 2 * (types + 1) > len(table) or types + 1 >= len(offsets) or after + PADDING > len(blob):
         state[WANTED] = after + PADDING
         return -FULL
-    blob[filled : after - 1] = data[start:end]
+    for i in range(start, end):
+        blob[filled + i - start] = data[i]
     blob[after - 1] = LINE_END
     offsets[types + 1] = after
     table[slot] = (hashed & TAG) | np.uint64(types + 1)
@@ -313,7 +316,8 @@ def gather_words(blob: Bytes, offsets: Ints, order: Ints, out: Bytes) -> None:
     at = 0
     for word in order:
         start, end = offsets[word], offsets[word + 1]
-        out[at : at + end - start] = blob[start:end]
+        for i in range(start, end):
+            out[at + i - start] = blob[i]
         at += end - start
 
 
@@ -322,3 +326,29 @@ def translate(ids: Ids, mapping: Ids, out: Ids) -> None:
     """out[i] = mapping[ids[i]]; the ids must lie inside the mapping."""
     for i in range(len(ids)):
         out[i] = mapping[ids[i]]
+
+
+@kernel
+def spell_unknown(data: Bytes, size: int, ids: Ids, start: int, out: Ids) -> int:
+    """Write `<s> b ... </s>` with byte + 1 for each word of the text whose id is 0; no bytes for the name `<unk>`.
+
+    The ids are those of the text, `<s> w ... </s>` a line. How much was written.
+    """
+    position, place, wrote = 0, 0, 0
+    while position < size:
+        end, _ = scan_word(data, position)
+        if end > position:
+            place += 1
+            if ids[place] == 0:
+                out[wrote] = start
+                wrote += 1
+                if end - position != 5 or first_bytes(eight_bytes(data, position), 5) != UNKNOWN_WORD:
+                    for i in range(position, end):
+                        out[wrote] = np.uint32(data[i]) + np.uint32(1)
+                        wrote += 1
+                out[wrote] = 1
+                wrote += 1
+        position = end + 1
+        if data[end] == LINE_END:
+            place += 2  # the end of the line and the start of the next
+    return wrote

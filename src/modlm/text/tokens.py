@@ -187,7 +187,8 @@ class TokenEncoder:
         """See `Encoder`."""
         lines = [line.removesuffix("\r") for line in data[:size].decode().split("\n")[:-1]]
         ids = self.vocabulary.encode_lines(lines)
-        return Encoded(ids, len(lines), int(np.count_nonzero(ids == UNKNOWN)), count_words(data, size), size)
+        unknown = int(np.count_nonzero(ids == UNKNOWN))
+        return Encoded(ids, len(lines), unknown, count_words(data, size), size, text=data)
 
 
 def with_tokenizer(vocabulary: Vocabulary, source: str | os.PathLike[str] | bytes) -> TokenVocabulary:
@@ -207,11 +208,11 @@ def with_tokenizer(vocabulary: Vocabulary, source: str | os.PathLike[str] | byte
 
 
 def tokenizer_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a `tokenizer.json`, given itself or by its folder."""
+    """The bytes of a `tokenizer.json`, given itself, by its folder, or as SentencePiece's `.model`."""
     place = Path(path)
     place = place / TOKENIZER if place.is_dir() else place
     try:
-        return place.read_bytes()
+        data = place.read_bytes()
     except FileNotFoundError:
         raise InputError(
             f"there is no such file. A tokenizer is a {TOKENIZER} or a folder with one; from any other kind, "
@@ -220,6 +221,11 @@ def tokenizer_bytes(path: str | os.PathLike[str]) -> bytes:
         ) from None
     except OSError as error:
         raise InputError(f"it cannot be read: {error.strerror or error}.", path=place) from error
+    if place.suffix != ".model":
+        return data
+    from modlm.text.sentencepieces import tokenizer_json
+
+    return tokenizer_json(data)
 
 
 def parsed(data: bytes) -> Tokenizer:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from modlm.errors import ConfigError
 from modlm.ground.arrays import Bools, Ids, Ints, Singles, in_parallel, threads
 from modlm.ground.progress import Progress, progress
 from modlm.text.corpus import Corpus
-from modlm.text.folds import fold_cuts
+from modlm.text.folds import fold_cuts, stretches
 from modlm.training.blocks import RunBlock
 
 PIECE = 1 << 14  # positions walked at a time: few enough for caches, and for one thread
@@ -84,11 +83,7 @@ def fold_ranges(corpus: Corpus, folds: int) -> list[list[Range]]:
 
 def pieces(starts: Ints) -> list[Range]:
     """Neighbouring ranges of whole sentences that cover a text, one a sentence at least."""
-    ends = [0]
-    while ends[-1] < len(starts) - 1:
-        far = int(np.searchsorted(starts, starts[ends[-1]] + PIECE, side="right")) - 1
-        ends.append(max(ends[-1] + 1, far))
-    return [(int(starts[a]), int(starts[b])) for a, b in pairwise(ends)]
+    return [(int(starts[a]), int(starts[b])) for a, b in stretches(starts, PIECE)]
 
 
 def part_of(sources: Sequence[Ids], starts: Ints, low: int, high: int) -> Sequence[Ids]:

@@ -80,7 +80,7 @@ class Result:
 def check_run_folder(folder: Path, *, resume: bool) -> None:
     """Refuse a folder with something in it, unless to go on with the run there."""
     if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder} is a file, but a folder is to be written there. Choose another name.")
+        raise OutputError(f"{folder} is a file, but a folder should be written there. Choose another name.")
     if not resume and folder.is_dir() and any(folder.iterdir()):
         raise OutputError(f"{folder} is not empty. Go on with the run in it (resume=True), or choose another name.")
 

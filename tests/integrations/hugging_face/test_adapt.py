@@ -18,10 +18,10 @@ from modlm.counts import count_text
 from modlm.errors import ConfigError, InputError
 from modlm.integrations.hugging_face.adapt import AdaptConfig, adapt, prepare, rows_of, tuning_parts
 from modlm.integrations.hugging_face.causal_lm import Reading
-from modlm.integrations.hugging_face.mixer_training import MixerConfig
+from modlm.integrations.hugging_face.mixer_training import mixer_run
 from modlm.smoothing import SMOOTHERS, estimate
 
-SMALL = MixerConfig(hidden=8, epochs=4)
+SMALL = mixer_run(hidden=8, epochs=4)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_the_report_is_that_of_the_saved_model(config: AdaptConfig, tmp_path: Pa
 
 
 def test_counts_of_the_same_kind_of_text_help_and_a_net_helps_more(config: AdaptConfig) -> None:
-    training = MixerConfig(hidden=16, epochs=60, patience=60, batch=32, learning_rate=0.005)
+    training = mixer_run(hidden=16, epochs=60, patience=60, batch=32, learning_rate=0.005)
     result = adapt(changed(config, training=training))
     found = {name: numbers.bits_per_byte for name, numbers in result.texts["valid"].items()}
     assert found["learned"] < found["static, lm and orders"] < found["lm alone"]
@@ -70,10 +70,12 @@ def test_lambda_is_learned_from_lines_that_are_held_out_of_the_counts(
     ids = Corpus.from_text(lines[-5:], prepared.lm.vocabulary).ids
     expected = block.rows(ids)
     predicted = ids != prepared.lm.vocabulary.start
-    np.testing.assert_allclose(np.exp(found.log_probs_PK[:, 1:]), expected.probs_TK[predicted], rtol=1e-4, atol=1e-7)
-    np.testing.assert_allclose(found.features_PF[:, 3:], expected.features_TF[predicted], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        np.exp(found.log_probs_TD[predicted, 1:]), expected.probs_TK[predicted], rtol=1e-4, atol=1e-7
+    )
+    np.testing.assert_allclose(found.features_TF[predicted, 3:], expected.features_TF[predicted], rtol=1e-4, atol=1e-5)
     fit, stop = tuning_parts(prepared, {"tune": found, "valid": rows_of(prepared, "valid")})
-    assert len(fit) == np.count_nonzero(predicted) and len(stop) == prepared.corpora["valid"].words + 12
+    assert len(fit.ids) == len(ids) and len(stop.ids) == prepared.corpora["valid"].words + 2 * 12
 
 
 def test_without_such_lines_the_validation_text_is_split_at_a_line(config: AdaptConfig) -> None:
@@ -82,7 +84,7 @@ def test_without_such_lines_the_validation_text_is_split_at_a_line(config: Adapt
     fit, stop = tuning_parts(prepared, rows)
     corpus = prepared.corpora["valid"]
     assert corpus.sentences == 12
-    assert len(stop) == corpus[10:].words + 2 and len(fit) + len(stop) == len(rows["valid"])
+    assert len(stop.ids) == corpus[10:].words + 2 * 2 and len(fit.ids) + len(stop.ids) == len(rows["valid"].ids)
 
 
 def test_a_second_run_finds_the_models_pass_in_the_cache(config: AdaptConfig) -> None:
@@ -120,4 +122,4 @@ def test_settings_that_make_no_sense_are_refused(config: AdaptConfig) -> None:
     with pytest.raises(ConfigError, match="mixer"):
         changed(config, mixer="heuristic")
     with pytest.raises(ConfigError, match="at least 1"):
-        MixerConfig(hidden=0)
+        mixer_run(hidden=0)

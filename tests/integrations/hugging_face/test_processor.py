@@ -208,7 +208,7 @@ def test_states_carry_lines_along_where_documents_are_read(learned: Made, contex
         states, log_prob = mixture.advance(states, np.array([word], np.uint32))
         found.append(float(log_prob[0]))
     np.testing.assert_allclose(found, mixture.log_probs(ids), atol=1e-4)
-    assert mixture.reads_documents == (context == "document")
+    assert mixture.reads.document == (context == "document")
     alone = mixture.log_probs(Corpus.from_text(["shares fell"], mixture.vocabulary).ids)
     assert np.allclose(found[-len(alone) :], alone, atol=1e-4) == (context == "sentence")
 

@@ -22,6 +22,7 @@ from modlm.counts.spark.watching import watched
 from modlm.errors import InputError
 from modlm.text.corpus import Corpus
 from modlm.text.encoding import NOT_UTF8, refused_word
+from modlm.text.folds import stretches
 from modlm.text.options import TextOptions
 from modlm.text.packing import packing_at
 from modlm.text.vocabulary import END, Vocabulary
@@ -175,7 +176,7 @@ def write_corpus(store: Store, corpus: Corpus) -> None:
 
     schema = pyarrow.schema({"line": pyarrow.int64(), "ids": pyarrow.list_(pyarrow.int32())})
     with store.writer("sentences", schema) as writer:
-        for begin, end in corpus.stretches(PIECE):
+        for begin, end in stretches(corpus.starts, PIECE):
             starts = corpus.starts[begin : end + 1]
             ids = np.asarray(corpus.ids[starts[0] : starts[-1]])
             inner = ids[(ids != corpus.vocabulary.start) & (ids != END)].astype(np.int32)

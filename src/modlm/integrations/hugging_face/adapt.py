@@ -20,20 +20,14 @@ import numpy as np
 from modlm.blocks import NgramBlock, UniformBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.blocks.held_out import HeldOutColumns
+from modlm.blocks.log_rows import LogRows, new_rows
 from modlm.counts import count_text
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError
-from modlm.ground.arrays import Floats
+from modlm.ground.arrays import Bools, Floats
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
-from modlm.integrations.hugging_face.mixer_training import (
-    MixerConfig,
-    MixerRows,
-    Trained,
-    log_probs,
-    mean_weights,
-    train_mixer,
-)
+from modlm.integrations.hugging_face.mixer_training import mixer_run, train_mixer
 from modlm.integrations.hugging_face.pass_cache import entry_of, run_pass
 from modlm.mixers import HeuristicMixer, StaticMixer, expectation_maximisation
 from modlm.model.mixture import Mixture
@@ -42,6 +36,7 @@ from modlm.nets.config import one_of
 from modlm.nets.net_mixer import NetMixer
 from modlm.smoothing import Estimates, estimate, smoother_of
 from modlm.text.corpus import Corpus
+from modlm.training.config import RunConfig
 
 MIXERS = ("learned", "static")
 STOPPING = 5  # without lines to tune on, every so many lines of the validation text says when to stop: the last ones
@@ -67,7 +62,7 @@ class AdaptConfig:
     tune_lines: int = 0
     """How many of the last lines of the text lambda is learned from, held out of the counts; 0: the validation text."""
     reading: Reading = field(default_factory=Reading)
-    training: MixerConfig = field(default_factory=MixerConfig)
+    training: RunConfig = field(default_factory=mixer_run)
     device: str = "cpu"
 
     def __post_init__(self) -> None:
@@ -137,24 +132,25 @@ def adapt(config: AdaptConfig, prepared: Prepared | None = None) -> Result:
     own = prepared or prepare(config)
     rows = {name: rows_of(own, name) for name in own.corpora}
     fit, stop = tuning_parts(own, rows)
-    tuned = MixerRows(
-        np.concatenate((fit.log_probs_PK, stop.log_probs_PK)), np.concatenate((fit.features_PF, stop.features_PF))
+    tuned_PK, tuned_P2 = (
+        np.concatenate([made(own, part) for part in (fit, stop)]) for made in (probs_of, lm_and_ngram)
     )
-    weights_K, _ = expectation_maximisation(np.exp(tuned.log_probs_PK.astype(np.float64)))
+    weights_K, _ = expectation_maximisation(tuned_PK)
+    whole_2, _ = expectation_maximisation(tuned_P2)
     begun = time.perf_counter()
-    trained = train_mixer(fit, stop, weights_K, vocab_size=len(own.lm.vocabulary), config=config.training)
+    net, history = train_mixer(fit, stop, weights_K, vocab_size=len(own.lm.vocabulary), config=config.training)
     own.costs["seconds_training"] = time.perf_counter() - begun
     own.costs["peak_bytes"] = peak_memory()
     names = ColumnLayout(own.blocks).names
     reported = [name for name in ("valid", "test") if name in rows]
-    mixer = StaticMixer(weights_K) if config.mixer == "static" else NetMixer(trained.net)
-    whole_2, _ = expectation_maximisation(lm_and_ngram(own, tuned))
+    last = rows[reported[-1]]
+    mean_K = net.weights(last.features_TF[predicted(own, last)]).mean(axis=0)  # type: ignore[arg-type]  # a net takes singles
     return Result(
-        Mixture(own.lm.vocabulary, own.blocks, mixer),
-        {name: scored(own, name, rows[name], weights_K, whole_2, trained) for name in reported},
+        Mixture(own.lm.vocabulary, own.blocks, StaticMixer(weights_K) if config.mixer == "static" else net),
+        {name: scored(own, name, rows[name], weights_K, whole_2, net) for name in reported},
         dict(zip(names, weights_K.tolist(), strict=True)),
-        dict(zip(names, mean_weights(trained.net, rows[reported[-1]]).tolist(), strict=True)),
-        trained.history,
+        dict(zip(names, mean_K.tolist(), strict=True)),
+        history,
         own.costs,
     )
 
@@ -189,70 +185,82 @@ def prepare(config: AdaptConfig) -> Prepared:
     return Prepared(config, lm, block, counts, estimates, NgramBlock(estimates), corpora, costs)
 
 
-def rows_of(own: Prepared, name: str) -> MixerRows:
+def rows_of(own: Prepared, name: str) -> LogRows:
     """The rows of a text: the model's from its pass, the counts' from all of them or, when it was counted, the rest."""
-    ids, reading = np.asarray(own.corpora[name].ids), own.config.reading
+    corpus, reading = own.corpora[name], own.config.reading
+    ids = np.asarray(corpus.ids)
     entry = entry_of(ids, own.lm, reading, fingerprint=own.block.source["sha256"])
     found = run_pass(ids, own.lm, reading, entry, title=f"the model over {name}")
     if found.computed:
         own.costs[f"lm_tokens_per_second_{name}"] = found.computed / found.seconds
     begun = time.perf_counter()
-    log_probs_TN = np.empty((len(ids), len(own.ngram.columns)), np.float32)
-    features_TF = np.empty((len(ids), len(own.ngram.features)), np.float32)
-    if name == "tune":
-        HeldOutColumns.of(own.counts, own.estimates).copy().fill(ids, log_probs_TN, features_TF)
-    else:
-        own.ngram.log_rows(ids, log_probs_TN, features_TF)
-    predicted = ids != own.lm.vocabulary.start
+    with new_rows(ids, corpus.starts, own.blocks) as rows:
+        for table, values in zip(rows.block(LM), np.split(found.values_PX, [1], axis=1), strict=True):
+            table[:] = 0.0
+            table[predicted(own, rows)] = values
+        log_probs_TN, features_TF = (np.empty_like(table) for table in rows.block(NGRAM))
+        if name == "tune":
+            HeldOutColumns.of(own.counts, own.estimates).copy().fill(ids, log_probs_TN, features_TF)
+        else:
+            own.ngram.log_rows(ids, log_probs_TN, features_TF)
+        for table, values in zip(rows.block(NGRAM), (log_probs_TN, features_TF), strict=True):
+            table[:] = values
     own.costs[f"seconds_rows_{name}"] = time.perf_counter() - begun
-    return MixerRows(
-        np.concatenate((found.values_PX[:, :1], log_probs_TN[predicted]), axis=1),
-        np.concatenate((found.values_PX[:, 1:], features_TF[predicted]), axis=1),
-    )
+    return rows
 
 
-def tuning_parts(own: Prepared, rows: dict[str, MixerRows]) -> tuple[MixerRows, MixerRows]:
+def predicted(own: Prepared, rows: LogRows) -> Bools:
+    """Where a token is predicted."""
+    here: Bools = rows.ids != own.lm.vocabulary.start
+    return here
+
+
+def tuning_parts(own: Prepared, rows: dict[str, LogRows]) -> tuple[LogRows, LogRows]:
     """What the net is trained on, and what says when to stop; no part of either was counted."""
     if "tune" in rows:
         return rows["tune"], rows["valid"]
-    corpus = own.corpora["valid"]
-    lines = corpus.sentences - max(1, corpus.sentences // STOPPING)
-    places = int(corpus.starts[lines]) - lines  # predicted positions of the lines before
-    return rows["valid"].part(0, places), rows["valid"].part(places, len(rows["valid"]))
+    lines = rows["valid"].sentences
+    cut = lines - max(1, lines // STOPPING)
+    return rows["valid"].part(0, cut), rows["valid"].part(cut, lines)
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def lm_and_ngram(own: Prepared, rows: MixerRows) -> Floats:
+def probs_of(own: Prepared, rows: LogRows) -> Floats:
+    """(P, K): the rows of D at the predicted positions."""
+    return np.exp(rows.log_probs_TD[predicted(own, rows)].astype(np.float64))
+
+
+def lm_and_ngram(own: Prepared, rows: LogRows) -> Floats:
     """(P, 2): the model, and the whole n-gram model (all orders under the weights of its own smoothing)."""
     vocabulary = own.lm.vocabulary
     layout = ColumnLayout({NGRAM: own.ngram, "uniform": UniformBlock(vocabulary)})
-    features = rows.features_PF[:, len(own.block.features) :].astype(np.float64)
-    weights_PK = HeuristicMixer(layout, own.estimates.smoother).weights(features)
-    probs_PN = np.exp(rows.log_probs_PK[:, 1:].astype(np.float64))
-    whole_P = (weights_PK[:, :-1] * probs_PN).sum(axis=1) + weights_PK[:, -1] / len(vocabulary)
-    return np.stack([np.exp(rows.log_probs_PK[:, 0].astype(np.float64)), whole_P], axis=1)
+    features_PF = rows.block(NGRAM)[1][predicted(own, rows)].astype(np.float64)
+    weights_PK = HeuristicMixer(layout, own.estimates.smoother).weights(features_PF)
+    probs_PK = probs_of(own, rows)
+    whole_P = (weights_PK[:, :-1] * probs_PK[:, 1:]).sum(axis=1) + weights_PK[:, -1] / len(vocabulary)
+    return np.stack([probs_PK[:, 0], whole_P], axis=1)
 
 
 def scored(
-    own: Prepared, name: str, rows: MixerRows, weights_K: Floats, whole_2: Floats, trained: Trained
+    own: Prepared, name: str, rows: LogRows, weights_K: Floats, whole_2: Floats, net: NetMixer
 ) -> dict[str, ScoredText]:
     """A text under the model alone, the counts alone, and the mixtures of both."""
-    whole_P2 = lm_and_ngram(own, rows)
+    whole_P2, here = lm_and_ngram(own, rows), predicted(own, rows)
     with np.errstate(divide="ignore"):
         logs = {
-            "lm alone": rows.log_probs_PK[:, 0].astype(np.float64),
+            "lm alone": rows.block(LM)[0][here, 0].astype(np.float64),
             "n-gram model alone": np.log(whole_P2[:, 1]),
             "static, lm and n-gram model": np.log(whole_P2 @ whole_2),
-            "static, lm and orders": np.log(np.exp(rows.log_probs_PK.astype(np.float64)) @ weights_K),
+            "static, lm and orders": np.log(probs_of(own, rows) @ weights_K),
         }
-    begun = time.perf_counter()
-    logs["learned"] = log_probs(trained.net, rows)
-    own.costs[f"mixer_tokens_per_second_{name}"] = len(rows) / max(time.perf_counter() - begun, 1e-9)
-    corpus = own.corpora[name]
-    ids = np.asarray(corpus.ids)[np.asarray(corpus.ids) != corpus.vocabulary.start]
-    return {mixture: ScoredText.of(ids, log_probs_P, corpus.size) for mixture, log_probs_P in logs.items()}
+    begun, out = time.perf_counter(), np.zeros(len(rows.ids))
+    net.score_rows(rows, out)
+    logs["learned"] = out[here]
+    own.costs[f"mixer_tokens_per_second_{name}"] = here.sum() / max(time.perf_counter() - begun, 1e-9)
+    size = own.corpora[name].size
+    return {mixture: ScoredText.of(rows.ids[here], log_probs_P, size) for mixture, log_probs_P in logs.items()}
 
 
 def peak_memory() -> float:

@@ -78,6 +78,10 @@ class CausalLm:
         place = Path(folder)
         if not place.is_dir() or (gguf and not (place / gguf).is_file()):
             raise InputError("there is no such model folder or GGUF file. Nothing is downloaded.", path=place / gguf)
+        if not gguf and not (place / "config.json").exists() and (found := sorted(place.glob("*.gguf"))):
+            raise InputError(
+                f'there is no config.json, but {found[0].name}. Name the file: gguf="{found[0].name}".', path=place
+            )
         if gguf:
             require("gguf", extra="gguf", purpose="Reading a GGUF file")
         model = read("AutoModelForCausalLM", place, gguf, what="a causal language model", dtype=torch.float32)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from modlm.blocks.block import ALONE, UNLIMITED, Beside, Block, Reads, Rows
+from modlm.blocks.block import ALONE, UNLIMITED, Beside, Block, Reads, Rows, entries
 from modlm.errors import ConfigError, InputError, VocabularyError
 from modlm.ground.arrays import Floats, Ids
 from modlm.ground.files import sha256
@@ -98,10 +98,7 @@ class CausalLmBlock(Block):
 
     def rows_after(self, windows_BC: Ids, words_B: Ids, beside: Beside = ALONE) -> Rows:
         """The row of D for a token after each window."""
-        columns_BJ1, features_BF = self.after(windows_BC)
-        known_B = np.minimum(words_B, len(self.vocabulary) - 1)
-        probs_B = columns_BJ1[np.arange(len(words_B)), known_B, 0]
-        return Rows(np.where(words_B < len(self.vocabulary), probs_B, 1.0)[:, None], features_BF)
+        return entries(*self.after(windows_BC), words_B)
 
     def parts(self) -> Parts:
         """Where the model lies and how it reads."""

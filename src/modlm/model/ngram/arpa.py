@@ -7,8 +7,7 @@ Numbers are log10 in the file and plain here; in double precision they read back
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from modlm.counts.trie import Trie
-from modlm.errors import ConfigError, InputError
+from modlm.errors import ConfigError, InputError, choose
 from modlm.formats.arpa import ArpaRows, ArpaSection, ArpaTables, read_arpa, write_arpa
 from modlm.ground.arrays import Bools, Floats, Ids, in_parallel
 from modlm.model.language_model import LanguageModel
@@ -24,7 +23,8 @@ from modlm.model.ngram import arpa_kernels
 from modlm.model.ngram.compiled import Compiled, empty_records, over_contexts
 from modlm.model.ngram.padded_starts import log10, node_rows, only_starts, rows_with_one_start
 from modlm.model.ngram_lm import NgramLM
-from modlm.text.vocabulary import UNKNOWN, Vocabulary
+from modlm.text.tokens import TokenVocabulary
+from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
 
 log = logging.getLogger("modlm")
 
@@ -32,6 +32,8 @@ LOG10_UNKNOWN = -100.0  # of an <unk> that the file does not have; KenLM's choic
 BLOCK = 1 << 18  # rows written at a time
 PROPER = 1e-3  # how far a sum of rounded probabilities may be from 1
 MAX_NODES = 1 << 32
+NEMO_OFFSET = 100  # DEFAULT_TOKEN_OFFSET of nemo.collections.asr.parts.submodules.ngram_lm.constants
+SURROGATES = 0xD800  # the first code point that UTF-8 cannot hold
 
 
 def read_model(path: str | Path) -> NgramLM:
@@ -43,11 +45,26 @@ def read_model(path: str | Path) -> NgramLM:
     return NgramLM(vocabulary, compiled)
 
 
-def save_arpa(model: LanguageModel, target: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def save_arpa(model: LanguageModel, target: str | Path, *, overwrite: bool = False, tokens: str = "names") -> None:
     """Write an n-gram model as an ARPA file, gzip if the name ends in .gz; no other model has that form."""
     if not isinstance(model, NgramLM):
         raise ConfigError("Only n-gram models have an ARPA form; a mixture has none.")
-    to_arpa(model.compiled, model.vocabulary, Path(target), overwrite=overwrite)
+    vocabulary = choose(TOKENS, tokens, what="way to write tokens")(model.vocabulary)
+    to_arpa(model.compiled, vocabulary, Path(target), overwrite=overwrite)
+
+
+def nemo_names(vocabulary: Vocabulary) -> Vocabulary:
+    """The same words, each called by one character: that of the tokenizer's id and an offset, which NeMo takes off."""
+    ids = vocabulary.theirs[END + 1 :] if isinstance(vocabulary, TokenVocabulary) else np.full(1, -1)
+    if np.any((ids < 0) | (ids >= SURROGATES - NEMO_OFFSET)):
+        raise ConfigError(
+            f"NeMo's ARPA files hold tokens, ids from 0 to {SURROGATES - NEMO_OFFSET - 1:,}, each as a character; this "
+            "model has words, or other ids. Train it with the recogniser's tokenizer: modlm ngram ... --tokenizer FILE"
+        )
+    return Vocabulary.from_words(chr(token + NEMO_OFFSET) for token in ids.tolist())
+
+
+TOKENS: dict[str, Callable[[Vocabulary], Vocabulary]] = {"names": lambda vocabulary: vocabulary, "nemo": nemo_names}
 
 
 def from_arpa(tables: ArpaTables) -> tuple[Vocabulary, Compiled]:

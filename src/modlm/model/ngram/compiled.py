@@ -122,12 +122,6 @@ class Compiled:
         """P of each word after the empty context."""
         return self.probs_of(np.arange(1, 1 + self.vocab_size))
 
-    @cached_property
-    def log_unigrams(self) -> AnyFloats:
-        """Their logarithms."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.unigrams)
-
     def probs_of(self, nodes: Ints) -> AnyFloats:
         """The probabilities of some nodes."""
         inner = nodes < self.contexts
@@ -201,11 +195,11 @@ class Compiled:
             out_BJ = np.empty((len(states), self.vocab_size), dtype=self.dtype)
         elif out_BJ.shape != (len(states), self.vocab_size):
             raise ConfigError(f"{len(states)} rows of {self.vocab_size} are written, but the array has {out_BJ.shape}.")
-        if without_numba.is_faster(len(states)):
-            without_numba.distributions(self, states, out_BJ)
-            with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):
+            if without_numba.is_faster(len(states)):
+                without_numba.distributions(self, states, out_BJ)
                 return np.log(out_BJ, out=out_BJ) if as_logs else out_BJ
-        lowest = self.log_unigrams if as_logs else self.unigrams
+            lowest = np.log(self.unigrams) if as_logs else self.unigrams
         compiled_kernels.distributions(*self.arrays, lowest, as_logs, states, out_BJ)
         return out_BJ
 

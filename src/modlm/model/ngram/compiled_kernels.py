@@ -212,8 +212,7 @@ def distributions(
 ) -> None:  # fmt: skip
     """P of every word after each state: the unigrams scaled by all backoffs, then each longer context over them.
 
-    With `as_logs` the unigrams are logarithms, and so is what comes out: one is taken for each follower, not for each
-    word.
+    With `as_logs` unigrams and what comes out are logarithms, which are then taken of followers only.
     """
     chain, weight = np.empty(DEEPEST, np.uint64), np.empty(DEEPEST + 1, np.float64)
     weight[0] = 1.0

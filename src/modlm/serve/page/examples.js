@@ -37,7 +37,7 @@ export function examples(app) {
     h(
       "div",
       { class: "card-body stack" },
-      h("p", {}, "Type or paste sentences, one a line. Each word is coloured by how much it surprises the model; point at one to see which of the model's columns expected it."),
+      h("p", {}, "Type or paste sentences, one per line. Each word is coloured by how much it surprises the model; point at one to see which of the model's columns expected it."),
       h("div", { class: "chips" }, TEXTS.map(chip)),
       trouble,
       h("p", { class: "soft" }, "The examples are in the model's own words. Models know words as they were written in the training text; ", h("b", {}, "Tidy"), " turns ordinary prose into such words."),

@@ -8,7 +8,7 @@ const KEYS = [
   ["Ctrl Enter", "take the most probable next word"],
   ["Ctrl Shift Enter", "generate, or stop"],
   ["Esc", "stop generating; leave the text"],
-  ["← →", "in the text: another word; in a curve: another point"],
+  ["← →", "in the text: another word; in a curve: another point; on a λ: less or more"],
   ["↑ ↓", "in a list of words: another word; Enter takes it"],
   ["E", "edit the text"],
   ["N", "numbers beneath the words"],

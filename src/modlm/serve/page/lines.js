@@ -24,7 +24,7 @@ export class Line {
   /** Why this line cannot be scored, if it cannot. */
   get refused() {
     const word = this.words.find((own) => RESERVED.has(own.text));
-    return word ? `${word.text} stands for a boundary of sentences, which are added by themselves. Leave it out.` : "";
+    return word ? `${word.text} marks the start or end of a sentence and is added automatically. Leave it out.` : "";
   }
 
   /** Takes a new text, keeping the elements of all words before and behind the place of the change. */

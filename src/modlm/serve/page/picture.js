@@ -1,6 +1,7 @@
 // A drawing of the page as a file: SVG with its colours written out, or PNG.
 
-const COPIED = ["fill", "stroke", "stroke-width", "font-size", "font-family", "font-style", "font-weight", "opacity", "fill-opacity"];
+const COPIED = ["fill", "stroke", "stroke-width", "font-size", "font-family", "font-style", "font-weight", "fill-opacity"]; // all inherited
+const MARGIN = 16;
 const SCALE = 3; // pixels of a PNG for one of the page
 
 /** Saves an SVG element of the page under a name that ends in .svg or .png. */
@@ -21,22 +22,30 @@ export function standalone(element) {
   const originals = [element, ...element.querySelectorAll("*")];
   [copy, ...copy.querySelectorAll("*")].forEach((own, at) => {
     const style = getComputedStyle(originals[at]);
-    for (const name of COPIED) own.setAttribute(name, ["fill", "stroke"].includes(name) ? rgb(style.getPropertyValue(name)) : style.getPropertyValue(name));
-    for (const name of ["class", "role", "tabindex"]) own.removeAttribute(name);
+    const around = at ? getComputedStyle(originals[at].parentNode) : null;
+    for (const name of COPIED) {
+      const value = style.getPropertyValue(name);
+      if (value !== around?.getPropertyValue(name)) own.setAttribute(name, ["fill", "stroke"].includes(name) ? rgb(value) : value);
+    }
+    for (const { name } of [...own.attributes]) if (/^(class|role|tabindex|aria-.*)$/.test(name)) own.removeAttribute(name);
   });
+  const [width, height] = size(element);
+  set(copy, { xmlns: element.namespaceURI, viewBox: `${-MARGIN} ${-MARGIN} ${width} ${height}`, width, height });
   const ground = document.createElementNS(element.namespaceURI, "rect");
-  for (const [name, value] of Object.entries({ width: "100%", height: "100%", fill: rgb(getComputedStyle(element.closest(".card")).backgroundColor) })) ground.setAttribute(name, value);
+  set(ground, { x: -MARGIN, y: -MARGIN, width, height, fill: rgb(getComputedStyle(element.closest(".card")).backgroundColor) });
   copy.prepend(ground);
-  copy.setAttribute("xmlns", element.namespaceURI);
   return new XMLSerializer().serializeToString(copy);
 }
+
+const set = (element, attributes) => Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
+const size = ({ width, height }) => [width, height].map(({ baseVal }) => Math.ceil(baseVal.value) + 2 * MARGIN);
 
 async function painted(source, element) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(source)}`;
   await image.decode();
   const canvas = document.createElement("canvas");
-  Object.assign(canvas, { width: SCALE * element.width.baseVal.value, height: SCALE * element.height.baseVal.value });
+  [canvas.width, canvas.height] = size(element).map((length) => SCALE * length);
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }

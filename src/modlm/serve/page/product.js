@@ -117,7 +117,7 @@ export class Product {
     const middles = { "text-anchor": "middle" };
     const across = (k) => D.x + 6 + (k + 0.5) * cell;
     const heads = this.#columns.map((column, k) => svg("text", { class: "head", x: across(k), y: HEAD - 9, ...middles }, heading(column, cell), svg("title", {}, column.label)));
-    const rest = this.#rows.at(-1).columns.map((value, k) => svg("text", { class: "rest", x: across(k), y: middle(this.#rows.length - 1), ...middles }, cell > 34 ? share(value) : Math.round(100 * value)));
+    const rest = this.#rows.at(-1).columns.map((value, k) => svg("text", { class: cell < 24 ? "rest tight" : "rest", x: across(k), y: middle(this.#rows.length - 1), ...middles }, cell > 34 ? share(value) : Math.round(100 * value)));
     this.#bars = bars;
     return [...bars, ...heads, ...rest];
   }
@@ -217,7 +217,7 @@ function bracket({ x, width }, y, high) {
 function layout(wanted, count, letters) {
   const narrow = wanted < NARROW;
   const high = letters.length * HIGH;
-  const [most, bar, number, gap, least] = narrow ? [78, 40, 40, 20, 17] : [112, 84, 46, 34, 26];
+  const [most, bar, number, gap, least] = narrow ? [72, 36, 38, 22, 13] : [112, 84, 46, 34, 26];
   const p = { x: Math.min(most, Math.max(...letters) * LETTER + 14), width: bar + number + 16, bar };
   const D = { x: p.x + p.width + gap };
   const lambdaWidth = narrow ? 0 : Math.min(280, 206 + Math.max(0, wanted - 800) / 3);

@@ -148,7 +148,7 @@ export class CompareView {
   }
 
   #list(movers) {
-    if (!movers.length) return h("p", { class: "soft" }, this.#app.editor.text.trim() ? "No word." : "Words of your text will stand here.");
+    if (!movers.length) return h("p", { class: "soft" }, this.#app.editor.text.trim() ? "No word." : "Words of your text will appear here.");
     return h(
       "ol",
       { class: "movers" },

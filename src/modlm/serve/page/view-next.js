@@ -157,7 +157,7 @@ export class NextView {
       h("div", { class: "bar thin", "aria-hidden": "true" }, h("i", { class: column.class, css: { width: `${Math.min(100, 100 * (weight ?? 0))}%` } })),
       words.length && !alike
         ? h("ol", {}, words.map((next) => h("li", {}, h("button", { type: "button", on: { click: () => this.#accept(next) } }, h("span", { class: "next-word" }, label(next)), h("span", { class: "number" }, percent(next.probability))))))
-        : h("p", { class: "soft" }, column.order > 1 ? "Never saw this context: all words alike." : words.length ? "All words alike." : "No word."),
+        : h("p", { class: "soft" }, column.order > 1 ? "Never saw this context: the same for every word." : words.length ? "The same for every word." : "No word."),
     );
   }
 

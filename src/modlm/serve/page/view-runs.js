@@ -59,7 +59,7 @@ export class RunsView {
       "section",
       { class: "card" },
       h("div", { class: "card-head" }, h("h2", {}, "No training run is being watched")),
-      h("div", { class: "card-body stack" }, h("p", {}, "Give the server the folder of a run, finished or still going on, and its curves stand here and grow by themselves:"), h("pre", {}, h("code", {}, "modlm train config.toml -o runs/mine &\nmodlm serve model/ --run runs/mine"))),
+      h("div", { class: "card-body stack" }, h("p", {}, "Give the server the folder of a run, finished or still running, and its curves appear here and grow:"), h("pre", {}, h("code", {}, "modlm train config.toml -o runs/mine &\nmodlm serve model/ --run runs/mine"))),
     );
   }
 

@@ -8,7 +8,7 @@ import { bitsText, decimals, integer, nameOf, oneIn, percent, share } from "./fo
 const HEAD = [
   "Column",
   "Context that was looked up",
-  ["Seen", "how often the context stood in the training text"],
+  ["Seen", "how often the context occurs in the training text"],
   ["Followers", "different words that followed it"],
   ["With the word", "how often this word followed it"],
   ["Fallback α", "share that is passed on to shorter contexts"],
@@ -163,9 +163,9 @@ const numberCell = (text, [label]) => h("td", { class: "number", role: "cell", d
 
 /** The words of a context; a note where it was never seen or there is none. */
 function context(row) {
-  if (!row.order) return h("span", { class: "soft" }, { uniform: "every word alike", delta: "this word alone, from the net" }[row.column] ?? "–");
+  if (!row.order) return h("span", { class: "soft" }, { uniform: "every word the same", delta: "this word alone, straight from the net" }[row.column] ?? "–");
   const words = (row.context ?? []).map((word) => (word === "<s>" ? h("span", { class: "edge", title: "the beginning of the sentence" }, "⟨start⟩") : word));
-  if (!words.length) return h("span", { class: "soft" }, row.order === 1 ? "no context" : "nothing so long stands before the word");
+  if (!words.length) return h("span", { class: "soft" }, row.order === 1 ? "no context" : "there are not so many words before this one");
   const text = words.flatMap((word) => [word, " "]);
   return row.seen === false ? [h("s", {}, text), h("span", { class: "soft" }, " never seen")] : h("span", {}, text);
 }

@@ -31,21 +31,21 @@ function mainColumns({ word, known, probability }, rows) {
 }
 
 function evidence(row, word) {
-  if (row.column === "delta" || row.column.endsWith("/delta")) return ": the net names this word directly, past all counts.";
-  if (/(^|\/)unknown$/.test(row.column)) return ", which is there for words outside of the vocabulary alone.";
+  if (row.column === "delta" || row.column.endsWith("/delta")) return ": the net names this word directly, whatever the counts say.";
+  if (/(^|\/)unknown$/.test(row.column)) return ", which is there only for words outside the vocabulary.";
   if (!row.order || row.total === null || row.total === undefined) return ".";
-  if (row.seen === false) return ", which never saw this context and takes every word alike.";
+  if (row.seen === false) return ", which never saw this context and gives every word the same.";
   if (row.counted === "continuations") return continued(row, word);
-  if (row.order === 1) return `: ${quoted(word)} stands ${times(row.count)} among ${integer(row.total)} words of the training text.`;
-  const came = row.count ? `it came ${times(row.count)}` : "it never came";
-  return `: ${quoted(row.context)} stands ${times(row.total)} in the training text, with ${plural(row.followers, "different word")} behind it; ${came}.`;
+  if (row.order === 1) return `: ${quoted(word)} occurs ${times(row.count)} among the ${integer(row.total)} words of the training text.`;
+  const came = row.count ? `this one came ${times(row.count)}` : "this one never came";
+  return `: ${quoted(row.context)} occurs ${times(row.total)} in the training text, followed by ${plural(row.followers, "different word")}; ${came}.`;
 }
 
 /** Kneser-Ney's shorter contexts count the different words before, and not how often. */
 function continued(row, word) {
   const pair = row.order === 1 ? quoted(word) : quoted([...row.context, word]);
   const often = row.occurrences ? ` (it occurs ${times(row.occurrences)})` : "";
-  return row.count ? `: ${pair} stands behind ${plural(row.count, "different word")} in the training text${often}.` : `, though ${pair} never stood in the training text.`;
+  return row.count ? `: ${pair} follows ${plural(row.count, "different word")} in the training text${often}.` : `, though ${pair} never occurs in the training text.`;
 }
 
 /** From which length on contexts are unknown, by block. */

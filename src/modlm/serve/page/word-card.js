@@ -43,7 +43,7 @@ export class WordCard {
     this.#rank.cancel();
     this.element.replaceChildren(
       h("div", { class: "card-head" }, h("h2", {}, "Word")),
-      h("div", { class: "card-body" }, h("p", { class: "soft" }, "Point at a word, tap it, or move the cursor into it: its probability stands here, and which columns it comes from.")),
+      h("div", { class: "card-body" }, h("p", { class: "soft" }, "Point at a word, tap it, or move the cursor into it: its probability appears here, with the columns it comes from.")),
     );
   }
 

@@ -6,12 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from benchmarks.beam_search import beam_search, best_extensions
 from tests.integrations.fake_recogniser import END, FakeDecoder
 from tests.integrations.spoken import word_model
 
 from modlm.errors import ConfigError
-from modlm.integrations.beam_search import beam_search
-from modlm.integrations.decoding_kernels import best_extensions
 from modlm.integrations.fusion import ShallowFusion
 
 MODEL = word_model()
@@ -70,16 +69,15 @@ def test_what_does_not_end_is_cut_off() -> None:
 
 def test_the_best_extensions_are_those_of_a_full_sort() -> None:
     rng = np.random.default_rng(5)
-    scores, added = rng.normal(size=3), rng.normal(size=(3, 50)).astype(np.float32)
-    best, (parents, tokens) = np.empty(7), np.empty((2, 7), np.int64)
-    assert best_extensions(scores, added, best, parents, tokens) == 7
+    scores, added = rng.normal(size=3), rng.normal(size=(3, 500)).astype(np.float32)
+    best, parents, tokens = best_extensions(scores, added, 7)
     whole = scores[:, None] + added
     order = np.argsort(-whole.ravel())[:7]
-    assert parents.tolist() == (order // 50).tolist() and tokens.tolist() == (order % 50).tolist()
+    assert parents.tolist() == (order // 500).tolist() and tokens.tolist() == (order % 500).tolist()
     assert best == pytest.approx(whole.ravel()[order])
     few = np.full((1, 4), -np.inf, np.float32)
     few[0, 2] = -1.0
-    assert best_extensions(np.zeros(1), few, best, parents, tokens) == 1 and tokens[0] == 2
+    assert [found.tolist() for found in best_extensions(np.zeros(1), few, 7)] == [[-1.0], [0], [2]]
 
 
 def test_a_beam_of_nothing_is_refused() -> None:

@@ -1,0 +1,279 @@
+"""Files of documents scored or filtered: batches on threads, records as JSON lines in the order of the documents.
+
+One pass; what depends on all documents (terciles, the best 30 %) is put in by a second pass over what was written. With
+a file as output a killed process can go on: the same command takes up where the last whole part ended.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from modlm.errors import ConfigError, InputError
+from modlm.evaluation.ranking import BINS, Ranking, bins_of
+from modlm.formats.output import text_output
+from modlm.ground.arrays import Bools, Floats, alone, threads
+from modlm.ground.progress import progress, short
+from modlm.ground.resumable import ResumableFile
+from modlm.model.documents import Prepare, score_texts
+from modlm.model.language_model import LanguageModel
+from modlm.model.scored_text import warn_of_unknown
+from modlm.text.documents import DUMPS, LOADS, Batch, Documents, document_batches
+from modlm.text.encoding import in_order
+from modlm.text.packing import PACKINGS
+from modlm.text.sources import STANDARD_INPUT, Files
+
+TERCILES = "terciles"
+BUCKETS = ("head", "middle", "tail")  # as CCNet calls them
+TOLD = 10  # broken records that are told of one by one
+COMMIT_SECONDS = 2.0
+LARGE = 1 << 26  # bytes of text from which it pays to take a model into memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentOptions:
+    """How documents are read, what is written of them, and which are kept."""
+
+    field: str = "text"
+    id: str = ""
+    """The field that names a document; without one its line does."""
+    form: str = "auto"
+    keep: bool = False
+    """Add the numbers to the records instead of writing them alone."""
+    buckets: Sequence[float] | str = ()
+    """Perplexities between buckets 0, 1, …; or `terciles`."""
+    on_error: str = "stop"
+    prepare: Prepare | None = None
+    against: LanguageModel | None = None
+    """Rank by the difference in bits a byte from this general model."""
+    low: float = -np.inf
+    high: float = np.inf
+    """What is ranked must lie between these: the logarithm of a perplexity, or a difference."""
+    best: float = 1.0
+    """Keep this share of all documents, the best ones."""
+    examples: bool = False
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.on_error not in ("stop", "skip"):
+            raise ConfigError(f'on_error must be "stop" or "skip", but is {self.on_error!r}.')
+        if isinstance(self.buckets, str) and self.buckets != TERCILES:
+            raise ConfigError(f"buckets are perplexities such as 30,60, or {TERCILES}, but not {self.buckets!r}.")
+        if not isinstance(self.buckets, str) and list(self.buckets) != sorted(set(self.buckets)):
+            raise ConfigError("The perplexities between buckets must rise.")
+        if not 0 < self.best <= 1:
+            raise ConfigError(f"The share of documents to keep must lie above 0 and up to 1, but is {self.best}.")
+
+    @property
+    def two_passes(self) -> bool:
+        """Whether what is written depends on all documents."""
+        return self.best < 1 or self.buckets == TERCILES
+
+    @property
+    def filters(self) -> bool:
+        """Whether some documents are not written."""
+        return self.best < 1 or np.isfinite(self.low) or np.isfinite(self.high)
+
+
+@dataclass(slots=True)
+class Scored:
+    """A batch after the work: what is written of it and what is ranked."""
+
+    batch: Batch
+    documents: Documents
+    lines: bytes
+    values: Floats
+    kept: Bools
+    words: int = 0
+    unknown: int = 0
+    places: list[str] = field(default_factory=list)
+
+
+def scored_batch(model: LanguageModel, options: DocumentOptions, batch: Batch, *, named: bool = False) -> Scored:
+    """All work on a batch; `named`: records say which file they are of."""
+    documents = batch.documents(options.field)
+    if documents.broken and options.on_error == "stop":
+        raise documents.broken[0]
+    records, values = scored_records(model, options, documents.texts)
+    kept = np.isfinite(values) & (values >= options.low) & (values <= options.high)
+    places = [f"{batch.source}, line {line}" for line in documents.lines] if options.examples else []
+    lines = []
+    for place, record in enumerate(records):
+        if options.filters and not kept[place]:
+            continue
+        own, line = documents.records[place], documents.lines[place]
+        name: dict[str, Any]
+        if options.keep:
+            name = {} if own else {options.field: documents.texts[place]}
+        elif options.id:
+            if options.id not in own:
+                raise InputError(f"there is no field {options.id!r} to name it by.", path=batch.source, line=line)
+            own, name = {}, {"id": own[options.id]}
+        else:
+            own, name = {}, {"file": batch.source, "line": line} if named else {"line": line}
+        lines.append(DUMPS({**own, **name, **record}))
+    words, unknown = (sum(record[key] for record in records) for key in ("words", "unknown"))
+    data = b"\n".join([*lines, b""])
+    return Scored(batch, documents, data, values, kept, words, unknown, places)
+
+
+def scored_records(
+    model: LanguageModel, options: DocumentOptions, texts: list[str]
+) -> tuple[list[dict[str, Any]], Floats]:
+    """A record for each text, and what it is ranked by."""
+    if options.prepare is not None:
+        texts = options.prepare(texts)
+    scores = score_texts(model, texts)
+    records = scores.records()
+    with np.errstate(divide="ignore"):
+        values = np.log(scores.perplexity)
+    if not isinstance(options.buckets, str) and options.buckets:
+        buckets = np.searchsorted(np.log(np.array(options.buckets)), values, side="left").tolist()
+        for record, bucket in zip(records, buckets, strict=True):
+            record["bucket"] = bucket if record["words"] else None
+    if options.against is not None:
+        values = scores.bits_per_byte - score_texts(options.against, texts).bits_per_byte
+        for record, value in zip(records, values.tolist(), strict=True):
+            record["difference"] = value if np.isfinite(value) else None
+    return records, values
+
+
+def score_files(
+    model: LanguageModel,
+    paths: Sequence[str | Path],
+    output: Path | None,
+    options: DocumentOptions,
+    *,
+    about: dict[str, Any] | None = None,
+    overwrite: bool = False,
+) -> Ranking:
+    """Score all documents; records go to the output, or to standard output. How they rank comes back."""
+    streamed = output is None or (output.exists() and not output.is_file())
+    if options.two_passes and streamed:
+        raise ConfigError("Terciles and the best share are known when all documents are, so give a file with --output.")
+    if (Files(paths).size() or LARGE) >= LARGE:
+        model = model.resident()
+    if output is None or streamed:
+        with nullcontext(sys.stdout.buffer) if output is None else output.open("wb") as stream:
+            return _scored(model, paths, options, Ranking(examples=options.examples), 0, _Stream(stream))
+    with ResumableFile(output, about or {}, restart=overwrite) as file:
+        state = file.state or {"batches": 0, "ranking": None}
+        ranking = Ranking.of(state["ranking"], examples=options.examples)
+        if state["batches"]:
+            logging.getLogger("modlm").warning(f"going on after {ranking.documents:,} documents that are done")
+        _scored(model, paths, options, ranking, state["batches"], _Resumed(file))
+        if options.two_passes:
+            _second_pass(file.unfinished, output, options, ranking, overwrite=overwrite)
+            file.discard()
+        else:
+            file.finish()
+    return ranking
+
+
+class _Stream:
+    """Records as they come."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, lines: bytes, state: Callable[[], dict[str, Any]], *, last: bool = False) -> None:
+        """At once."""
+        self.stream.write(lines)
+        self.stream.flush()
+
+
+class _Resumed:
+    """Records in a file with a journal; packed batch by batch as the name asks, which all packings allow."""
+
+    def __init__(self, file: ResumableFile) -> None:
+        self.file, self.told = file, time.monotonic()
+        self.packing = next((one for one in PACKINGS if one.ending == file.target.suffix), None)
+
+    def write(self, lines: bytes, state: Callable[[], dict[str, Any]], *, last: bool = False) -> None:
+        """They count from the next commit on, some seconds later."""
+        if self.packing is not None and lines:
+            packed = io.BytesIO()
+            with self.packing.writer(packed) as stream:
+                stream.write(lines)
+            lines = packed.getvalue()
+        self.file.write(lines)
+        if last or time.monotonic() - self.told > COMMIT_SECONDS:
+            self.file.commit(state())
+            self.told = time.monotonic()
+
+
+def _scored(
+    model: LanguageModel,
+    paths: Sequence[str | Path],
+    options: DocumentOptions,
+    ranking: Ranking,
+    done: int,
+    sink: _Stream | _Resumed,
+) -> Ranking:
+    batches = islice(document_batches(paths, form=options.form), done, None)
+
+    def work(batch: Batch) -> Scored:
+        return scored_batch(model, options, batch, named=len(paths) > 1)
+
+    def state() -> dict[str, Any]:
+        return {"batches": done, "ranking": ranking.state()}
+
+    with progress("Documents", total=Files(paths).size(), unit="bytes") as bar:
+        for scored in in_order(alone(work), batches, workers=threads(options.workers)):
+            _tell_broken(scored.documents.broken, ranking)
+            ranking.add(scored.values, scored.kept, scored.documents.texts, scored.places, done)
+            ranking.words, ranking.unknown = ranking.words + scored.words, ranking.unknown + scored.unknown
+            done += 1
+            sink.write(scored.lines, state)
+            rate = ranking.documents / max(1e-9, time.monotonic() - bar.started)
+            bar.advance(scored.batch.consumed, note=f"{short(rate)} documents/s")
+    sink.write(b"", state, last=True)
+    warn_of_unknown(model, ranking.words, ranking.unknown)
+    if not ranking.documents and not ranking.broken:
+        names = ", ".join("standard input" if str(path) == STANDARD_INPUT else str(path) for path in paths)
+        raise InputError("there are no documents.", path=names)
+    return ranking
+
+
+def _tell_broken(broken: list[InputError], ranking: Ranking) -> None:
+    log = logging.getLogger("modlm")
+    for error in broken[: max(0, TOLD - ranking.broken)]:
+        log.warning(f"left out: {error}")
+    ranking.broken += len(broken)
+
+
+def _second_pass(source: Path, target: Path, options: DocumentOptions, ranking: Ranking, *, overwrite: bool) -> None:
+    """What depends on all documents: which are kept, and in which tercile each is."""
+    cut, more = ranking.cut(options.best)
+    cuts = [ranking.cut(1 / 3)[0], ranking.cut(2 / 3)[0]]
+    with text_output(target, overwrite=overwrite) as stream:
+        for records in _records(source):
+            name = "perplexity" if options.against is None else "difference"
+            found = np.array([one[name] for one in records], np.float64)  # NaN for null
+            with np.errstate(divide="ignore"):
+                values = found if options.against is not None else np.log(found)
+            bins = np.where(np.isnan(values), BINS, bins_of(np.nan_to_num(values)))
+            if options.buckets == TERCILES:
+                for one, place, bin_ in zip(records, np.searchsorted(cuts, bins, side="right"), bins, strict=True):
+                    one["bucket"] = None if bin_ == BINS else BUCKETS[place]
+            tied = bins == cut
+            kept = (bins < cut) | (tied & (np.cumsum(tied) <= more)) if options.best < 1 else bins >= 0
+            more -= int(np.count_nonzero(tied))
+            stream.write(b"".join(DUMPS(one) + b"\n" for one, stays in zip(records, kept, strict=True) if stays))
+    if options.best < 1:
+        ranking.keep_best(options.best)
+
+
+def _records(path: Path) -> Iterator[list[dict[str, Any]]]:
+    for block in Files([path]).blocks():
+        yield [LOADS(line) for line in bytes(memoryview(block.data)[: block.size]).split(b"\n")[:-1]]

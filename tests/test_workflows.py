@@ -1,0 +1,61 @@
+"""What cannot be run here is at least true of this repository: workflows and Dockerfile name what there is."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modlm.cli.app import COMMANDS
+
+yaml = pytest.importorskip("yaml", reason="comes with the extra hf")
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+WORKFLOWS = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in (ROOT / ".github/workflows").glob("*.yml")}
+DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
+
+
+def commands(workflow: dict[str, Any]) -> str:
+    """All that a workflow runs."""
+    return "\n".join(step["run"] for job in workflow["jobs"].values() for step in job.get("steps", ()) if "run" in step)
+
+
+def test_tests_run_on_three_systems_and_every_python_that_the_metadata_names() -> None:
+    matrix = WORKFLOWS["tests"]["jobs"]["test"]["strategy"]["matrix"]
+    assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
+    named = [text.rpartition(" :: ")[2] for text in PROJECT["classifiers"] if re.search(r"Python :: 3\.\d+$", text)]
+    assert matrix["python"] == named
+
+
+@pytest.mark.parametrize("name", sorted(WORKFLOWS))
+def test_extras_files_and_commands_of_a_workflow_exist(name: str) -> None:
+    text = commands(WORKFLOWS[name])
+    for listed in re.findall(r"'\.\[([a-z,-]+)\]'", text):
+        assert set(listed.split(",")) <= set(PROJECT["optional-dependencies"]), listed
+    for path in re.findall(r"(?:python |^)((?:tools|\.ci)/[\w./]+)", text, re.MULTILINE):
+        assert (ROOT / path).is_file(), path
+    for command in re.findall(r"\bmodlm ([a-z]+)", text):
+        assert command in COMMANDS, command
+
+
+def test_a_release_needs_all_tests_and_no_token() -> None:
+    jobs = WORKFLOWS["release"]["jobs"]
+    assert set(jobs["publish"]["needs"]) == {"tests", "build"}
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text("utf-8")
+
+
+def test_the_image_is_made_of_what_is_here_and_ends_as_a_user_without_rights() -> None:
+    for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE):
+        for name in line.split():
+            assert (ROOT / name).exists(), name
+            assert f"!{name}\n" in (ROOT / ".dockerignore").read_text("utf-8"), name
+    last = DOCKERFILE.split("FROM ")[-1]
+    assert re.findall(r"^USER (\w+)$", last, re.MULTILINE) == ["modlm"]
+    assert last.index("\nUSER modlm") < last.index("ENTRYPOINT")
+    for command in re.findall(r"^RUN modlm (\w+)", last, re.MULTILINE):
+        assert command in COMMANDS, command
