@@ -66,6 +66,7 @@ def ngram(
         bool, option("--spelling", "Learn how words are spelled too, so that unknown ones cost their letters.")
     ] = False,
     valid: Annotated[Path | None, option("--valid TEXT", "Report the perplexity of this text.")] = None,
+    form: options.Form = None,
     arpa: Annotated[Path | None, option("--arpa FILE", "Also write an ARPA file (.gz compresses it).")] = None,
     counts: Annotated[Path | None, option("--counts DIR", "Also write the raw counts, to add text to later.")] = None,
     engine: options.Engine = None,
@@ -83,6 +84,7 @@ def ngram(
     modlm ngram train.txt -o model
     modlm ngram train.txt.gz -o model --order 3 --valid valid.txt --arpa model.arpa
     modlm ngram big.txt -o model --memory 4GB --prune 0,0,1
+    modlm ngram train.txt -o small --form compact
     modlm ngram counts-2023 new.txt -o model --counts counts-2024
     modlm ngram train.txt -o model --tokenizer tokenizer.json
     modlm ngram train.txt -o model --max-words 100000 --spelling
@@ -90,6 +92,7 @@ def ngram(
     from modlm.blocks import CONSTANT_BLOCKS
     from modlm.counts import CountOptions
     from modlm.formats.kinds import kind_of
+    from modlm.model.compact_lm import FORMS, in_form
     from modlm.model.folder import card_of, save
     from modlm.model.ngram.arpa import save_arpa
     from modlm.model.ngram.estimation import check_estimation, mixture_from_counts
@@ -108,6 +111,8 @@ def ngram(
     CountOptions.asked(edge=edge or "once", memory=memory)
     if places and (thresholds or prune_entropy):
         raise ConfigError("Skip n-grams (--positions) are saved as a mixture, which cannot be pruned.")
+    if form is not None and choose(FORMS, form, what="form") and (places or thresholds or prune_entropy):
+        raise ConfigError("--form is for models that have their counts, without --positions and without pruning.")
     begun = time.perf_counter()
     reading = text_options(vocab, tokenizer, max_words, min_count=min_count, encoding_errors=encoding_errors)
     found = counts_of(inputs, reading, order=order, edge=edge, positions=places, engine=engine, memory=memory)
@@ -134,6 +139,7 @@ def ngram(
     if valid is not None:
         perplexity = model.perplexity(valid, encoding_errors=encoding_errors)
         report["valid"] = {"text": str(valid), **perplexity.as_dict()}
+    model = model if form is None else in_form(model, form)
     title, facts = card_lines(model.vocabulary, inputs, report)
     save(model, output, card=card_of(title, facts, command=as_typed("ngram")), overwrite=force)
     wrote(output)

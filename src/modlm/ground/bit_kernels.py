@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numpy.typing import NDArray
 
-from modlm.ground.arrays import Ints, inlined, int64, intrinsic, kernel
+from modlm.ground.arrays import Words, inlined, int64, intrinsic, kernel
 
-Words = NDArray[np.uint64]
 LINE, SAMPLE = 448, 256
 WORDS = 8  # of a line
 HEAD = 4  # numbers before the lines: bits, lines, where the samples of ones and of zeros begin
@@ -263,9 +261,9 @@ def ones_of(plain: Words) -> int:
     return found
 
 
-def sound(data: Words, vector: int, bits: int) -> bool:
-    """Whether a vector of so many bits lies inside of the array."""
+def sound(data: Words, vector: int, bits: int | None = None) -> bool:
+    """Whether a vector, of so many bits if that is known, lies inside of the array."""
     if not 0 < vector <= len(data) - HEAD:
         return False
     own, lines = int(data[vector]), int(data[vector + 1])
-    return own == bits and lines == bits // LINE + 1 and vector + HEAD + lines * WORDS <= len(data)
+    return bits in (None, own) and lines == own // LINE + 1 and vector + HEAD + lines * WORDS <= len(data)

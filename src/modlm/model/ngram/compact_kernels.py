@@ -1,33 +1,20 @@
 """Kernels of the compact n-gram form: counts in bits, probabilities worked out when they are asked for.
 
-One array of 64-bit numbers holds everything; a row of the table says where the parts of an order lie in it. N-grams are
-counted within their order, in the order of the trie.
-
-    pointers   for each context a one, then a zero for each of its followers
-    words      a follower's rank among the followers of the context one word shorter (2-grams: its word), made to grow
-               through the whole order, by Elias and Fano: low bits packed, high bits in unary
-    counts     by levels: whether there is more, and if not, what is left, in a few bits
-    sums       total and kept mass of the contexts with many large counts; of all others they are summed up when asked for
-
-Since a follower of a context follows the shorter context too, its rank there is its place: suffixes need no pointers.
-Queries go from short contexts to long ones, and end at the first that was never followed by the word.
+`compact_layout` says where everything is. Queries go from short contexts to long ones, and end at the first that was
+never followed by the word.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, inlined, int64, kernel
-from modlm.ground.bit_kernels import Words, at, bit, next_one, number, ones_before, ones_in, place_of, set_number, some_bits
+from modlm.ground.arrays import AnyFloats, Bools, Floats, Ids, Ints, Words, inlined, int64, kernel
+from modlm.ground.bit_kernels import at, bit, next_one, number, ones_before, ones_in, place_of, set_number, some_bits
+from modlm.model.ngram.compact_layout import (
+    BIG, BITS, DEEPEST, FALLBACKS, HIGH, LEAST, LEVELS, LOW, LOW_BITS, MANY, POINTERS, REALS, SUMS,
+)  # fmt: skip
 
-SIZE, POINTERS, LOW, LOW_BITS, HIGH, BIG, SUMS, FALLBACKS, REALS, LEAST = range(10)  # of a row of the table
-LEVELS = 10  # where the levels of counts begin in a row: flags and numbers of each
-BITS = (0, 0, 3, 7, 16, 44)  # of what is left at each level
-ROW = LEVELS + 2 * len(BITS)
-MANY = 24  # large counts after a context from which on their sums are kept
 PLAIN = 2  # levels whose counts are one value each
-DEEPEST = 16
 SCANNED = 8  # followers that are looked at one by one
 
 
@@ -119,6 +106,7 @@ def weighed(data: Words, table: Ints, n: int, discounts_NR: Floats, context: int
             more = ones_in(some_bits(data, flags, begin, stop - begin)) if few else 0
             low = 0 if few and more == 0 else ones_before(data, flags, begin)
             high = low + more if few else ones_before(data, flags, stop)
+            high = max(low, min(high, low + stop - begin))
             same = (stop - begin) - (high - low)
             total += same * value
             kept += same * (value - discounts_NR[n - 1, min(value, last)]) if value > 0 else 0.0
@@ -132,7 +120,9 @@ def weighed(data: Words, table: Ints, n: int, discounts_NR: Floats, context: int
     if kept <= 0:
         return 1.0, 0.0
     if table[n, FALLBACKS]:
-        fallback = real(at(data, table[n, REALS] + number(data, table[n, FALLBACKS] + 1, int64(at(data, table[n, FALLBACKS])), context)))
+        width = int64(at(data, table[n, FALLBACKS]))
+        place = table[n, REALS] + number(data, table[n, FALLBACKS] + 1, width, context)
+        fallback = float(data[place : place + 1].view(np.float64)[0]) if 0 <= place < len(data) else 1.0
     else:
         fallback = min(1.0, max(0.0, 1.0 - kept / total))
     return fallback, (1.0 - fallback) / kept
@@ -154,22 +144,12 @@ def rest_of(data: Words, table: Ints, n: int, i: int) -> int:
     return value
 
 
-@inlined
-def real(bits: np.uint64) -> float:
-    """The float64 that was written as these bits."""
-    box = np.empty(1, np.uint64)
-    box[0] = bits
-    return float(box.view(np.float64)[0])
-
-
 # ---- chains of contexts ------------------------------------------------------------------------------------------------
 # A chain has a row for each context, by its number of words: which n-gram it is, its first follower, and the end of these.
 
 
 @kernel
-def look_ahead(
-    data: Words, table: Ints, discounts_NR: Floats, near_J3: Ints, weights_J2: Floats
-) -> None:  # fmt: skip
+def look_ahead(data: Words, table: Ints, discounts_NR: Floats, near_J3: Ints, weights_J2: Floats) -> None:
     """What every query reads of contexts of one word: followers, what their ranks have grown by, and weights."""
     base = 0
     for word in range(len(near_J3)):
@@ -262,7 +242,7 @@ def chain_of(data: Words, table: Ints, levels: Ints, node: int, chain: Ints) -> 
         for n in range(3, long + 1):
             first, _ = followers(data, table, n - 1, shorter)
             shorter = first + ranks[n]
-        chain[long - 1, 0] = shorter
+        chain[long - 1, 0] = min(max(0, shorter), levels[long] - levels[long - 1] - 1)
     for k in range(1, depth + 1):
         chain[k, 1], chain[k, 2] = followers(data, table, k + 1, chain[k, 0])
     return depth
@@ -288,6 +268,20 @@ def advance(
 
 
 @kernel
+def below(
+    data: Words, table: Ints, discounts_NR: Floats, levels: Ints, states: Ints, shorter: Ints, fallbacks: Floats
+) -> None:  # fmt: skip
+    """The context one word shorter than each state, and the state's fallback; nothing is written for the empty context."""
+    chain = np.zeros((DEEPEST + 1, 3), np.int64)
+    for b in range(len(states)):
+        depth = chain_of(data, table, levels, states[b], chain)
+        if depth > 0:
+            context, first, end = chain[depth]
+            shorter[b] = levels[depth - 1] + chain[depth - 1, 0] if depth > 1 else 0
+            fallbacks[b] = weighed(data, table, depth + 1, discounts_NR, context, first, end)[0]
+
+
+@kernel
 def distributions(
     data: Words, table: Ints, discounts_NR: Floats, unigrams: Floats, levels: Ints, states: Ints, out_BJ: AnyFloats
 ) -> None:  # fmt: skip
@@ -306,9 +300,9 @@ def distributions(
             own = np.empty(max(0, end - first), np.int64)
             ranks_of(data, table, k + 1, first, end, own)
             for i in range(end - first):
-                own[i] = own[i] if k == 1 else words[own[i]] if own[i] < len(words) else 0
+                own[i] = own[i] if k == 1 else words[own[i]] if 0 <= own[i] < len(words) else -1
                 r = count_of(data, table, k + 1, first + i)
-                if r > 0 and own[i] < len(out):
+                if r > 0 and 0 <= own[i] < len(out):
                     out[own[i]] += out.dtype.type((r - discounts_NR[k, min(r, last)]) * scale)
             words = own
 
@@ -374,10 +368,70 @@ def pack(values: np.ndarray, bits: int, out: Words) -> None:
 
 
 @kernel
-def large_after(first: Ids, frequencies: np.ndarray, low: int, high: int, least: int, out: NDArray[np.bool_]) -> None:
+def large_after(first: Ids, frequencies: np.ndarray, low: int, high: int, least: int, out: Bools) -> None:
     """Whether contexts low..high-1 have so many large counts after them that their sums are worth keeping."""
     for context in range(low, high):
         large = 0
         for node in range(int64(first[context]), int64(first[context + 1])):
             large += int64(frequencies[node]) >= least + PLAIN
         out[context - low] = large >= MANY
+
+
+@kernel
+def decode(
+    data: Words, table: Ints, levels: Ints, n: int, low: int, high: int, words: Ids, first: Ids, suffix: Ids
+) -> bool:  # fmt: skip
+    """Words, followers and suffixes of what follows the contexts low..high-1, when the shorter orders are there.
+
+    Whether they fit together; where not, the rest is not written.
+    """
+    bits, size, above, here = table[n, LOW_BITS], levels[n + 1] - levels[n], levels[n - 1], levels[n]
+    pointer = place_of(data, table[n, POINTERS], low, 0)
+    i = pointer - low
+    base, place = base_of(data, table, n, i), place_of(data, table[n, HIGH], i, 0)
+    for context in range(low, high):
+        pointer = next_one(data, table[n, POINTERS], pointer + 1)
+        end = pointer - context - 1
+        if not 0 <= i <= end <= size or (context == 0 and i > 0):
+            return False
+        first[above + context] = here + i
+        shorter = int64(suffix[above + context])
+        origin, stop = (int64(first[shorter]), int64(first[shorter + 1])) if n > 2 else (1, here)
+        value = base - 1
+        while i < end:
+            value = ((place - i) << bits) | number(data, table[n, LOW], bits, i)
+            node = origin + value - base
+            if not origin <= node < stop:
+                return False
+            suffix[here + i], words[here + i] = node, words[node]
+            place = next_one(data, table[n, HIGH], place + 1)
+            i += 1
+        base = value + 1
+    return high < here - above or i == size
+
+
+@kernel
+def decode_counts(data: Words, table: Ints, n: int, low: int, high: int, out: np.ndarray) -> None:
+    """The counts of the n-grams low..high-1 of an order."""
+    places = np.zeros(len(BITS), np.int64)
+    places[0] = low
+    for level in range(1, len(BITS)):
+        places[level] = ones_before(data, table[n, LEVELS + 2 * level - 2], places[level - 1])
+    for i in range(low, high):
+        value = table[n, LEAST]
+        for level in range(len(BITS)):
+            flags, numbers, place = table[n, LEVELS + 2 * level], table[n, LEVELS + 2 * level + 1], places[level]
+            places[level] += 1
+            last = level + 1 == len(BITS)
+            if last or not bit(data, flags, place):
+                value += number(data, numbers, BITS[level], place if last else place - places[level + 1])
+                break
+            value += 1 << BITS[level]
+        out[i - low] = value
+
+
+@kernel
+def add_along(suffix: Ids, frequencies: np.ndarray, low: int, high: int, out: np.ndarray) -> None:
+    """Add the frequencies of the nodes low..high-1 to those of their suffixes."""
+    for node in range(low, high):
+        out[int64(suffix[node])] += frequencies[node]
