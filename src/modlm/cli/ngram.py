@@ -111,8 +111,8 @@ def ngram(
     CountOptions.asked(edge=edge or "once", memory=memory)
     if places and (thresholds or prune_entropy):
         raise ConfigError("Skip n-grams (--positions) are saved as a mixture, which cannot be pruned.")
-    if form is not None and choose(FORMS, form, what="form") and (places or thresholds or prune_entropy):
-        raise ConfigError("--form is for models that have their counts, without --positions and without pruning.")
+    if form not in (None, "fast") and (form not in FORMS or places or thresholds or prune_entropy):
+        raise ConfigError("--form is fast, or compact for models without --positions and without pruning.")
     begun = time.perf_counter()
     reading = text_options(vocab, tokenizer, max_words, min_count=min_count, encoding_errors=encoding_errors)
     found = counts_of(inputs, reading, order=order, edge=edge, positions=places, engine=engine, memory=memory)

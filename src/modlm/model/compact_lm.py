@@ -7,13 +7,13 @@ expanded, bit for bit the model that it was made from; that happens once, in mem
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from modlm.counts.counts import EDGES, Counts
-from modlm.errors import ConfigError, choose
+from modlm.counts.counts import EDGES, Counts, Frequencies
+from modlm.errors import ConfigError, nearest
 from modlm.ground.arrays import Ints
 from modlm.model.language_model import LanguageModel
 from modlm.model.ngram.compact import Compact, compact_of, occurrences
@@ -25,6 +25,8 @@ from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import Estimates
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
+
+FORMS = ("fast", "compact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class CompactLM(NgramLM):
     @classmethod
     def of(cls, model: NgramLM) -> CompactLM:
         """The compact form of a model that has its counts; what comes out of the bits is compared with what went in."""
+        if isinstance(model, cls):
+            return model
         if (raw := model.counts) is None or model.settings is None:
             raise ConfigError(
                 "Only a model that has its counts has a compact form, and this one was pruned or came from a file of "
@@ -66,7 +70,9 @@ class CompactLM(NgramLM):
         made = cls(model.vocabulary, form, counted, model.settings, model.notes)
         for name, array in made.read.arrays().items():
             if not np.array_equal(array, estimates.counts.arrays()[name]):
-                raise ConfigError("These counts lack n-grams that are inside of longer ones, so they have no compact form.")
+                raise ConfigError(
+                    "These counts lack n-grams that are inside of longer ones, so they have no compact form."
+                )
         if not np.array_equal(made.occurrences(), raw.frequencies):
             counted = replace(counted, starts=None)
         made = cls(model.vocabulary, form, counted, model.settings, model.notes)
@@ -80,17 +86,16 @@ class CompactLM(NgramLM):
         given = {"edge": about.edge, "sentences": about.sentences, "cut_off": about.cut_off}
         return Counts(self.vocabulary, trie, frequencies, **given)  # type: ignore[arg-type]
 
-    def occurrences(self) -> np.ndarray | None:
-        """How often each n-gram occurs, if that is known."""
+    def occurrences(self) -> Frequencies:
+        """How often each n-gram occurs, as far as that follows from what the smoothing reads."""
         if not self.settings.smoother.continuation:
             return self.read.frequencies
-        return None if self.counted.starts is None else occurrences(self.read, self.counted.starts)
+        return occurrences(self.read, self.counted.starts or 0)
 
     @cached_property
     def counts(self) -> Counts | None:  # type: ignore[override]
         """The counts that it was estimated from, expanded, unless they do not follow from those that are kept."""
-        found = self.occurrences()
-        return None if found is None else self.read.with_frequencies(found)
+        return None if self.counted.starts is None else self.read.with_frequencies(self.occurrences())
 
     def estimates(self) -> Estimates:
         """The smoothed counts, expanded."""
@@ -155,12 +160,10 @@ def _table(stored: Folder, rows: int) -> Ints:
     return np.array(table, np.int64)
 
 
-FORMS = {"fast": lambda model: model.as_ngram(), "compact": lambda model: CompactLM.of(model.as_ngram())}
-
-
 def in_form(model: LanguageModel, form: str) -> NgramLM:
     """The model in its fast or its compact form; only n-gram models have these."""
-    change = choose(FORMS, form, what="form")
-    if not hasattr(model, "as_ngram"):
+    if form not in FORMS:
+        raise ConfigError(f"There is no form {form!r}.{nearest(form, FORMS)} Known: {', '.join(FORMS)}.")
+    if not isinstance(model, NgramLM):
         raise ConfigError(f"Only n-gram models have a {form} form, and this is a {type(model).__name__}.")
-    return change(model)
+    return CompactLM.of(model) if form == "compact" else model.as_ngram()

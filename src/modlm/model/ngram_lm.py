@@ -28,7 +28,12 @@ from modlm.model.ngram.compact import Compact
 from modlm.model.ngram.compiled import Compiled, compile_estimates
 from modlm.model.ngram.decomposition import decomposed
 from modlm.model.ngram.estimation import (
-    DEFAULT_SMOOTHING, NgramSettings, check_estimation, heuristic_mixture, ids_of, lowest_of,
+    DEFAULT_SMOOTHING,
+    NgramSettings,
+    check_estimation,
+    heuristic_mixture,
+    ids_of,
+    lowest_of,
 )  # fmt: skip
 from modlm.model.ngram.parts import parts_of, read_parts
 from modlm.model.ngram.pruning import prune_by_count, prune_by_entropy

@@ -2,7 +2,7 @@
 
 It answers what the compiled form answers, from about a twelfth of the bytes, and its states are the same numbers. It
 holds the counts that the smoothing family reads, so all models that are determined by their counts have one.
-`compact_kernels` says how the bits lie.
+`compact_layout` says how the bits lie.
 """
 
 from __future__ import annotations
@@ -18,9 +18,22 @@ from modlm.counts.counts import Counts, Frequencies, at_sentences
 from modlm.counts.trie import Trie
 from modlm.ground import bit_kernels
 from modlm.ground.arrays import AnyFloats, Bools, Floats, Ids, Ints, Words, even_ranges, in_parallel, read_only, threads
-from modlm.model.ngram import compact_kernels
+from modlm.model.ngram import compact_coding_kernels, compact_kernels
 from modlm.model.ngram.compact_layout import (
-    BIG, BITS, DEEPEST, FALLBACKS, HIGH, LEAST, LEVELS, LOW, LOW_BITS, POINTERS, REALS, ROW, SIZE, SUMS,
+    BIG,
+    BITS,
+    DEEPEST,
+    FALLBACKS,
+    HIGH,
+    LEAST,
+    LEVELS,
+    LOW,
+    LOW_BITS,
+    POINTERS,
+    REALS,
+    ROW,
+    SIZE,
+    SUMS,
 )  # fmt: skip
 from modlm.model.ngram.compiled import rows_for
 from modlm.smoothing.absolute import Absolute
@@ -55,7 +68,7 @@ class _Blob:
     def add_numbers(self, values: np.ndarray, bits: int) -> int:
         """Numbers of so many bits each."""
         plain = np.zeros(len(values) * bits // 64 + 2 if bits else 0, np.uint64)
-        compact_kernels.pack(values, bits, plain)
+        compact_coding_kernels.pack(values, bits, plain)
         return self.add(plain)
 
 
@@ -76,10 +89,10 @@ def _add_words(blob: _Blob, row: Ints, counts: Counts, order: int) -> None:
     trie = counts.trie
     low, high = trie.levels[order - 1], trie.levels[order]
     given = trie.words, trie.first, trie.suffix, low, high, order > 2
-    size, most = trie.size(order), compact_kernels.last_grown(*given)
+    size, most = trie.size(order), compact_coding_kernels.last_grown(*given)
     bits = max(0, int(most // max(1, size)).bit_length() - 1)
     plain = [np.zeros(n // 64 + 1, np.uint64) for n in (size + high - low, size * bits + 64, size + (most >> bits) + 1)]
-    compact_kernels.encode(*given, bits, *plain)
+    compact_coding_kernels.encode(*given, bits, *plain)
     row[POINTERS] = blob.add_bits(plain[0], size + high - low)
     row[LOW], row[LOW_BITS] = blob.add(plain[1]), bits
     row[HIGH] = blob.add_bits(plain[2], size + (most >> bits) + 1)
@@ -101,7 +114,7 @@ def _add_sums(blob: _Blob, row: Ints, estimates: Estimates, order: int) -> None:
     counts = estimates.counts
     low, high = counts.layer(order).low, counts.layer(order).high
     big = np.zeros(high - low, bool)
-    compact_kernels.large_after(counts.trie.first, counts.frequencies, low, high, row[LEAST], big)
+    compact_coding_kernels.large_after(counts.trie.first, counts.frequencies, low, high, row[LEAST], big)
     sums = estimates.sums_of(order, low, high)
     if big.any():
         pairs = np.stack([sums.total[big], np.round(sums.kept[big] * 2.0**32)], axis=1).astype(np.uint64)
@@ -224,9 +237,11 @@ class Compact:
         for n in range(1, self.order + 1):
             contexts, nodes = levels[n] - levels[n - 1], frequencies[levels[n] : levels[n + 1]]
             parts = even_ranges(len(nodes), 4 * threads())
-            tasks = [partial(compact_kernels.decode_counts, *self._bits[:2], n, a, b, nodes[a:b]) for a, b in parts]
+            tasks = [
+                partial(compact_coding_kernels.decode_counts, *self._bits[:2], n, a, b, nodes[a:b]) for a, b in parts
+            ]
             in_parallel(tasks)
-            links = partial(compact_kernels.decode, *self._bits[:2], self._levels, n)
+            links = partial(compact_coding_kernels.decode, *self._bits[:2], self._levels, n)
             parts = even_ranges(contexts, 8 * threads()) if n > 1 else []
             if not all(in_parallel([partial(links, a, b, words, first, suffix) for a, b in parts])):
                 raise unsound()
@@ -252,6 +267,6 @@ def occurrences(read: Counts, starts: int) -> Frequencies:
         if read.edge == "once" and n < trie.order:
             own = read.starting_with_start()[n - 1]
             found[own] = read.frequencies[own]
-        compact_kernels.add_along(trie.suffix, found, trie.levels[n], trie.levels[n + 1], found)
+        compact_coding_kernels.add_along(trie.suffix, found, trie.levels[n], trie.levels[n + 1], found)
     found[1 + len(read.vocabulary)] = starts
     return found

@@ -18,5 +18,6 @@ SIZE, POINTERS, LOW, LOW_BITS, HIGH, BIG, SUMS, FALLBACKS, REALS, LEAST = range(
 LEVELS = 10  # where the levels of counts begin in a row: flags and numbers of each
 BITS = (0, 0, 3, 7, 16, 44)  # of what is left at each level
 ROW = LEVELS + 2 * len(BITS)
+PLAIN = 2  # levels whose counts are one value each
 MANY = 24  # large counts after a context from which on their sums are kept
 DEEPEST = 16  # words of a context

@@ -43,7 +43,8 @@ class NgramSettings:
     @property
     def smoother(self) -> Smoother:
         """The family with its parameters."""
-        return SMOOTHERS[self.smoothing](**self.parameters)
+        made: Smoother = SMOOTHERS[self.smoothing](**self.parameters)
+        return made
 
     @property
     def tables(self) -> tuple[Floats, ...]:
