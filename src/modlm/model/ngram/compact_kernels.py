@@ -162,7 +162,7 @@ def rest_of(data: Words, table: Ints, n: int, i: int) -> int:
 
 
 # ---- chains of contexts ------------------------------------------------------------------------------------------------
-# A chain has a row for each context, by its number of words: which n-gram it is, its first follower, and the end of these.
+# A chain has a row for each context, by its number of words: which n-gram it is, its first follower, their end.
 
 
 @kernel
@@ -288,7 +288,7 @@ def advance(
 def below(
     data: Words, table: Ints, discounts_NR: Floats, levels: Ints, states: Ints, shorter: Ints, fallbacks: Floats
 ) -> None:  # fmt: skip
-    """The context one word shorter than each state, and the state's fallback; nothing is written for the empty context."""
+    """The context one word shorter than each state, and the state's fallback; nothing for the empty context."""
     chain = np.zeros((DEEPEST + 1, 3), np.int64)
     for b in range(len(states)):
         depth = chain_of(data, table, levels, states[b], chain)

@@ -7,7 +7,7 @@ counted within their order, in the order of the trie.
     words      a follower's rank among the followers of the context one word shorter (2-grams: its word), made to grow
                through the whole order, by Elias and Fano: low bits packed, high bits in unary
     counts     by levels: whether there is more, and if not, what is left, in a few bits
-    sums       total and kept mass of the contexts with many large counts; of all others they are summed up when asked for
+    sums       total and kept mass of the contexts with many large counts; those of others are summed up when asked for
 
 Since a follower of a context follows the shorter context too, its rank there is its place: suffixes need no pointers.
 """
