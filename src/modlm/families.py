@@ -151,6 +151,7 @@ MODELS = Family(
     "kind of model",
     {
         "ngram": "model.ngram_lm:NgramLM",
+        "compact-ngram": "model.compact_lm:CompactLM",
         "mixture": "model.mixture:Mixture",
         "neural-mixture": "model.mixture:Mixture",  # as earlier versions wrote mixtures whose mixer is a net
     },

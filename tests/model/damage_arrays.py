@@ -108,7 +108,7 @@ def main(folder: Path, scratch: Path, rounds: int) -> None:
         place = scratch / "model"
         shutil.copytree(folder, place)
         arrays = sorted(place.rglob("*.npy"))
-        for path in rng.choice(np.array(arrays), rng.integers(1, 4), replace=False):
+        for path in rng.choice(np.array(arrays), min(rng.integers(1, 4), len(arrays)), replace=False):
             damage(path, levels, rng)
         print("round", seed, flush=True)
         try:

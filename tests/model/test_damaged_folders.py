@@ -21,12 +21,13 @@ from modlm.blocks.block import Block
 from modlm.blocks.model import ModelBlock
 from modlm.errors import ModlmError
 from modlm.mixers import StaticMixer
+from modlm.model.compact_lm import CompactLM
 from modlm.model.mixture import Mixture
 from modlm.smoothing import SMOOTHERS, estimate
 from small_texts import TEXTS, counts_of, model_of
 
 TEXT = TEXTS["random sentences"]
-KINDS = ("ngram", "wide", "heuristic", "static")
+KINDS = ("ngram", "wide", "compact", "compact-reals", "heuristic", "static")
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     models = {
         "ngram": model,
         "wide": model_of(TEXT, order=3, edge="repeat", smoothing="witten-bell"),
+        "compact": CompactLM.of(model),
+        "compact-reals": CompactLM.of(model_of(TEXT, order=3, edge="repeat", smoothing="witten-bell")),
         "heuristic": model.as_mixture(),
         "static": Mixture(counts.vocabulary, blocks, StaticMixer(np.array([0.4, 0.1, 0.4, 0.1]))),
     }

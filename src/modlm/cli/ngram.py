@@ -66,6 +66,7 @@ def ngram(
         bool, option("--spelling", "Learn how words are spelled too, so that unknown ones cost their letters.")
     ] = False,
     valid: Annotated[Path | None, option("--valid TEXT", "Report the perplexity of this text.")] = None,
+    form: options.Form = None,
     arpa: Annotated[Path | None, option("--arpa FILE", "Also write an ARPA file (.gz compresses it).")] = None,
     counts: Annotated[Path | None, option("--counts DIR", "Also write the raw counts, to add text to later.")] = None,
     engine: options.Engine = None,
@@ -84,6 +85,7 @@ def ngram(
     modlm ngram train.txt -o model
     modlm ngram train.txt.gz -o model --order 3 --valid valid.txt --arpa model.arpa
     modlm ngram big.txt -o model --memory 4GB --prune 0,0,1
+    modlm ngram train.txt -o small --form compact
     modlm ngram counts-2023 new.txt -o model --counts counts-2024
     modlm ngram train.txt -o model --tokenizer tokenizer.json
     modlm ngram train.txt -o model --max-words 100000 --spelling
@@ -91,6 +93,7 @@ def ngram(
     from modlm.blocks import CONSTANT_BLOCKS
     from modlm.counts import CountOptions
     from modlm.formats.kinds import kind_of
+    from modlm.model.compact_lm import FORMS, in_form
     from modlm.model.folder import card_of, save
     from modlm.model.ngram.arpa import save_arpa
     from modlm.model.ngram.estimation import check_estimation, mixture_from_counts
@@ -109,6 +112,8 @@ def ngram(
     CountOptions.asked(edge=edge or "once", memory=memory)
     if places and (thresholds or prune_entropy):
         raise ConfigError("Skip n-grams (--positions) are saved as a mixture, which cannot be pruned.")
+    if form not in (None, "fast") and (form not in FORMS or places or thresholds or prune_entropy):
+        raise ConfigError("--form is fast, or compact for models without --positions and without pruning.")
     begun = time.perf_counter()
     reading = text_options(vocab, tokenizer, max_words, min_count=min_count, encoding_errors=encoding_errors)
     if dry_run:
@@ -143,6 +148,7 @@ def ngram(
     if valid is not None:
         perplexity = model.perplexity(valid, encoding_errors=encoding_errors)
         report["valid"] = {"text": str(valid), **perplexity.as_dict()}
+    model = model if form is None else in_form(model, form)
     title, facts = card_lines(model.vocabulary, inputs, report)
     save(model, output, card=card_of(title, facts, command=as_typed("ngram")), overwrite=force)
     wrote(output)

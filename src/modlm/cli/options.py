@@ -53,6 +53,10 @@ ForeignTokenizer = Annotated[
 ]
 ModelOutput = Annotated[Path, option("-o --output DIR", "The model folder to write.")]
 EncodingErrors = Annotated[str, option("--encoding-errors strict|replace", "If not UTF-8: stop, or read U+FFFD.")]
+Form = Annotated[
+    str | None,
+    option("--form fast|compact", "Fast to ask, or a twelfth of the bytes, from counts.  [default: fast, or as it is]"),
+]
 Order = Annotated[
     int | None,
     option("--order N", "Words in the longest n-gram.  [default: 5, or that of counts given]", min=1, max=16),

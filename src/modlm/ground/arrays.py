@@ -31,6 +31,8 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 AnyFloats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
+Words = NDArray[np.uint64]
+"""Bits, 64 in a number."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")

@@ -24,13 +24,21 @@ from modlm.model.folder import load
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram import sentence_kernels
+from modlm.model.ngram.compact import Compact
 from modlm.model.ngram.compiled import Compiled, compile_estimates
 from modlm.model.ngram.decomposition import decomposed
-from modlm.model.ngram.estimation import DEFAULT_SMOOTHING, NgramSettings, check_estimation, heuristic_mixture, ids_of
+from modlm.model.ngram.estimation import (
+    DEFAULT_SMOOTHING,
+    NgramSettings,
+    check_estimation,
+    heuristic_mixture,
+    ids_of,
+    lowest_of,
+)  # fmt: skip
 from modlm.model.ngram.parts import parts_of, read_parts
 from modlm.model.ngram.pruning import prune_by_count, prune_by_entropy
 from modlm.model.ngram.readable_counts import counts_of
-from modlm.smoothing import SMOOTHERS, Estimates, Smoother, estimate, smoother_of
+from modlm.smoothing import Estimates, Smoother, estimate, smoother_of
 from modlm.store.folder import Folder, Parts
 from modlm.text.encoding import encode_bytes
 from modlm.text.sources import Text, as_lines
@@ -46,20 +54,21 @@ class NgramLM(LanguageModel):
     def __init__(
         self,
         vocabulary: Vocabulary,
-        compiled: Compiled,
+        form: Compiled | Compact,
         *,
         counts: Counts | Callable[[], Counts] | None = None,
         settings: NgramSettings | None = None,
         notes: tuple[str, ...] = (),
     ) -> None:
         self.vocabulary = vocabulary
-        self.compiled = compiled
+        self.form = form
+        """What answers queries."""
         self._counts = counts
         self.settings = settings
         """None when the model came from an ARPA file."""
         self.notes = notes
         """What the user should know about the estimates, such as replaced discounts."""
-        self.context_length = compiled.order - 1
+        self.context_length = form.order - 1
 
     @property
     def counts(self) -> Counts | None:
@@ -69,14 +78,20 @@ class NgramLM(LanguageModel):
         return self._counts
 
     @property
+    def compiled(self) -> Compiled:
+        """Its compiled form."""
+        assert isinstance(self.form, Compiled)
+        return self.form
+
+    @property
     def order(self) -> int:
         """The highest order."""
-        return self.compiled.order
+        return self.form.order
 
     def __repr__(self) -> str:
         how = self.settings.smoothing if self.settings else "given probabilities"
-        sizes = f"{sum(self.compiled.sizes):,} n-grams, {len(self.vocabulary):,} words"
-        return f"NgramLM(order {self.order}, {sizes}, {how})"
+        sizes = f"{sum(self.form.sizes):,} n-grams, {len(self.vocabulary):,} words"
+        return f"{type(self).__name__}(order {self.order}, {sizes}, {how})"
 
     def parts(self) -> Parts:
         """See `model.ngram.parts`."""
@@ -90,8 +105,8 @@ class NgramLM(LanguageModel):
 
     def described(self) -> dict[str, Any]:
         """Order, n-grams, and how they were estimated as far as that is known."""
-        about: dict[str, Any] = {"model": "n-gram", "order": self.order, "ngrams": list(self.compiled.sizes)}
-        about |= {"precision": str(self.compiled.dtype), "counts": self._counts is not None}
+        about: dict[str, Any] = {"model": "n-gram", "order": self.order, "ngrams": list(self.form.sizes)}
+        about |= {"precision": str(self.form.dtype), "counts": self._counts is not None}
         if self.settings is not None:
             discounts = [list(row) for row in self.settings.discounts]
             about |= asdict(self.settings) | {"discounts": discounts, "extra": list(self.settings.extra)}
@@ -164,8 +179,7 @@ class NgramLM(LanguageModel):
             prune=tuple(prune),
             prune_entropy=prune_entropy,
         )
-        columns = [CONSTANT_BLOCKS[name].distribution(len(counts.vocabulary)) for name in extra]
-        lowest: Floats = np.mean(columns, axis=0)
+        lowest = lowest_of(extra, len(counts.vocabulary))
         compiled = compile_estimates(estimates, counts, lowest=lowest, prune=tuple(prune), dtype=dtype)
         if any(prune):
             compiled = prune_by_count(compiled, counts, prune)
@@ -189,15 +203,19 @@ class NgramLM(LanguageModel):
 
     @cached_property
     def _mixture(self) -> Mixture:
+        estimates = self.estimates()
+        assert self.settings is not None
+        return heuristic_mixture(estimates, extra=self.settings.extra)
+
+    def estimates(self) -> Estimates:
+        """The smoothed counts that it was compiled from."""
         if self.counts is None or self.settings is None:
             raise ModlmError(
                 "This model has only its compiled form (it was pruned, or read from an ARPA file), so its columns "
                 "cannot be shown. Train it without pruning to keep its counts."
             )
-        smoother = SMOOTHERS[self.settings.smoothing](**self.settings.parameters)
-        used = self.counts.continuation() if smoother.continuation else self.counts
-        tables = tuple(np.array([0.0, *row]) for row in self.settings.discounts)
-        return heuristic_mixture(Estimates(smoother, used, tables), extra=self.settings.extra)
+        smoother, tables = self.settings.smoother, self.settings.tables
+        return Estimates(smoother, self.counts.continuation() if smoother.continuation else self.counts, tables)
 
     def as_mixture(self) -> Mixture:
         """The same model as columns and heuristic weights."""
@@ -229,9 +247,9 @@ class NgramLM(LanguageModel):
 
     def _columns(self, states: Ints, words_B: Ids) -> tuple[Floats, Floats]:
         if self.settings is not None and self.decomposable:
-            return decomposed(self.compiled, states, words_B, self.settings.extra)
-        _, nodes, probs = self.compiled.advance(states, words_B)
-        orders = np.searchsorted(self.compiled.levels, nodes, side="right") - 2
+            return decomposed(self.form, states, words_B, self.settings.extra)
+        _, nodes, probs = self.form.advance(states, words_B)
+        orders = np.searchsorted(self.form.levels, nodes, side="right") - 2
         weights_BN = np.eye(self.order)[np.clip(orders, 0, self.order - 1)]
         return weights_BN * probs[:, None], weights_BN
 
@@ -256,7 +274,7 @@ class NgramLM(LanguageModel):
         def work(low: int, high: int) -> None:
             block = encode_bytes(as_lines(sentences[low:high]), self.vocabulary)
             with np.errstate(divide="ignore"):
-                log_probs = self.spelled(block, np.log(self.compiled.score(block.ids, workers=1)))
+                log_probs = self.spelled(block, np.log(self.form.score(block.ids, workers=1)))
             out[low:high] = np.add.reduceat(log_probs, np.flatnonzero(block.ids == self.vocabulary.start))
 
         try:
@@ -266,6 +284,10 @@ class NgramLM(LanguageModel):
             return super()._summed(sentences)  # names the sentence by its place among all
         return out
 
+    def as_ngram(self) -> NgramLM:
+        """The same model in the form that answers fastest: itself."""
+        return self
+
     def resident(self) -> NgramLM:
         """The model in memory whole, with an index of its n-grams; its counts stay where they are."""
         inner = {"counts": self._counts, "settings": self.settings, "notes": self.notes}
@@ -273,31 +295,31 @@ class NgramLM(LanguageModel):
 
     def word_probs(self, ids: Ids) -> Floats:
         """P of each word of a text, 1 at `<s>`."""
-        return self.compiled.score(ids)
+        return self.form.score(ids)
 
     def start(self, count: int = 1) -> Ints:
         """The state before the first word."""
-        return np.full(count, self.compiled.start, dtype=np.int64)
+        return np.full(count, self.form.start, dtype=np.int64)
 
     def advance(self, states: Ints, words: Ids) -> tuple[Ints, Floats]:
         """The states after one more word each, and the logarithm of its probability."""
-        new_states, _, probs = self.compiled.advance(states, np.asarray(words, dtype=np.uint32))
+        new_states, _, probs = self.form.advance(states, np.asarray(words, dtype=np.uint32))
         with np.errstate(divide="ignore"):
             return new_states, np.log(probs)
 
     def distributions(self, states: Ints, out_BJ: AnyFloats | None = None) -> AnyFloats:
         """P of every word after each state, in the model's own precision."""
-        return self.compiled.distributions(np.asarray(states, dtype=np.int64), out_BJ)
+        return self.form.distributions(np.asarray(states, dtype=np.int64), out_BJ)
 
     def log_distributions(self, states: Ints) -> AnyFloats:
         """The logarithms, taken of the words that were seen after each state and once of all others."""
-        return self.compiled.distributions(np.asarray(states, dtype=np.int64), as_logs=True)
+        return self.form.distributions(np.asarray(states, dtype=np.int64), as_logs=True)
 
     def state_after(self, windows_BC: Ids) -> Ints:
         """The states that windows of words lead to."""
         states = np.zeros(len(windows_BC), dtype=np.int64)
         for column in range(windows_BC.shape[1]):
-            states = self.compiled.advance(states, np.ascontiguousarray(windows_BC[:, column]))[0]
+            states = self.form.advance(states, np.ascontiguousarray(windows_BC[:, column]))[0]
         return states
 
     def __reduce__(self) -> tuple[Any, ...]:

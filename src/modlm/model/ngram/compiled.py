@@ -189,6 +189,11 @@ class Compiled:
         compiled_kernels.advance(*self.arrays, self.vocab_size, self.start, states, words, new_states, nodes, out)
         return new_states, nodes, out
 
+    def below(self, states: Ints) -> tuple[Ints, Floats]:
+        """The context one step down from each state, and the backoff of the state."""
+        own = self.nodes[states]
+        return own["suffix"].astype(np.int64), own["backoff"].astype(np.float64)
+
     def distributions(self, states: Ints, out_BJ: AnyFloats | None = None, *, as_logs: bool = False) -> AnyFloats:
         """P of every word after each state, or log P, in the precision of the model; fills `out_BJ` when given."""
         if out_BJ is None:
@@ -202,6 +207,15 @@ class Compiled:
             lowest = np.log(self.unigrams) if as_logs else self.unigrams
         compiled_kernels.distributions(*self.arrays, lowest, as_logs, states, out_BJ)
         return out_BJ
+
+
+def rows_for(states: Ints, vocab_size: int, dtype: DTypeLike, out_BJ: AnyFloats | None) -> AnyFloats:
+    """An array for a whole distribution after each state: the one given, if it fits, or a new one."""
+    if out_BJ is None:
+        return np.empty((len(states), vocab_size), dtype=dtype)
+    if out_BJ.shape != (len(states), vocab_size):
+        raise ConfigError(f"{len(states)} rows of {vocab_size} are written, but the array has {out_BJ.shape}.")
+    return out_BJ
 
 
 def over_contexts(

@@ -11,10 +11,13 @@ import numpy as np
 
 from modlm.blocks import CONSTANT_BLOCKS
 from modlm.ground.arrays import Floats, Ids, Ints
+from modlm.model.ngram.compact import Compact
 from modlm.model.ngram.compiled import Compiled
 
 
-def decomposed(compiled: Compiled, states: Ints, words_B: Ids, extra: tuple[str, ...]) -> tuple[Floats, Floats]:
+def decomposed(
+    compiled: Compiled | Compact, states: Ints, words_B: Ids, extra: tuple[str, ...]
+) -> tuple[Floats, Floats]:  # fmt: skip
     """P_k (B, K) and lambda_k (B, K) of a word after each state: the orders, then the constant columns `extra`.
 
     These share what falls through the unigrams. As in the mixture, the column of a context that was not seen is uniform
@@ -29,8 +32,7 @@ def decomposed(compiled: Compiled, states: Ints, words_B: Ids, extra: tuple[str,
         if len(here) == 0:
             continue
         at, words = context[here], np.ascontiguousarray(words_B[here])
-        shorter = compiled.nodes["suffix"][at].astype(np.int64)
-        fallback = compiled.nodes["backoff"][at].astype(np.float64)
+        shorter, fallback = compiled.below(at)
         _, nodes, whole = compiled.advance(at, words)
         below = compiled.advance(shorter, words)[2] if n > 1 else constants_BE[here].mean(axis=1)
         own = np.where(nodes >= levels[n], np.maximum(whole - fallback * below, 0.0), 0.0)

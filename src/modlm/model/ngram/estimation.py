@@ -11,11 +11,11 @@ import numpy as np
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.counts import MAX_ORDER, Counts
-from modlm.ground.arrays import Ids
+from modlm.ground.arrays import Floats, Ids
 from modlm.mixers import HeuristicMixer
 from modlm.model.mixture import Mixture
 from modlm.model.ngram.pruning import check_thresholds
-from modlm.smoothing import Estimates, Smoother, estimate, smoother_of
+from modlm.smoothing import SMOOTHERS, Estimates, Smoother, estimate, smoother_of
 from modlm.smoothing.estimates import given_discounts
 from modlm.text.corpus import Corpus
 from modlm.text.sources import Text
@@ -39,6 +39,17 @@ class NgramSettings:
     """For each order, the raw count up to which n-grams were dropped."""
     prune_entropy: float = 0.0
     """The relative rise in perplexity for which an n-gram was dropped."""
+
+    @property
+    def smoother(self) -> Smoother:
+        """The family with its parameters."""
+        made: Smoother = SMOOTHERS[self.smoothing](**self.parameters)
+        return made
+
+    @property
+    def tables(self) -> tuple[Floats, ...]:
+        """For each order, what counts of 0, 1, 2, … lose."""
+        return tuple(np.array([0.0, *row]) for row in self.discounts)
 
 
 def check_estimation(
@@ -68,6 +79,12 @@ def mixture_from_counts(
 def ids_of(text: Text | None, vocabulary: Vocabulary) -> Ids | None:
     """A text as ids, if there is one."""
     return None if text is None else np.asarray(Corpus.from_text(text, vocabulary).ids)
+
+
+def lowest_of(extra: Sequence[str], vocab_size: int) -> Floats:
+    """What unigrams fall back to: the mean of the constant columns."""
+    lowest: Floats = np.mean([CONSTANT_BLOCKS[name].distribution(vocab_size) for name in extra], axis=0)
+    return lowest
 
 
 def heuristic_mixture(estimates: Estimates, *, extra: Sequence[str] = ("uniform",)) -> Mixture:

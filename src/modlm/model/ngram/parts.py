@@ -51,7 +51,7 @@ def read_parts(stored: Folder, vocabulary: Vocabulary) -> tuple[Compiled, dict[s
     """The compiled form that a folder keeps, and the counts, settings and notes that go with it."""
     files = replace(stored, inside=stored.inside + PLACE)
     compiled = _compiled(files, vocabulary)
-    settings = None if stored.about.get("settings") is None else _settings(stored.part("settings"), compiled.order)
+    settings = None if stored.about.get("settings") is None else settings_in(stored.part("settings"), compiled.order)
     counts = None
     if stored.about.get("counts") is not None:
         own = stored.part("counts")
@@ -67,12 +67,18 @@ def read_parts(stored: Folder, vocabulary: Vocabulary) -> tuple[Compiled, dict[s
     return compiled, {"counts": counts, "settings": settings, "notes": tuple(stored.list_of("notes", str))}
 
 
-def _compiled(stored: Folder, vocabulary: Vocabulary) -> Compiled:
-    """The compiled form, with levels that fit its arrays."""
+def levels_in(stored: Folder, vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Where the orders begin among all n-grams."""
     levels = stored.wholes("levels")
     proper = len(levels) >= 3 and levels[:2] == (0, 1) and all(a <= b for a, b in pairwise(levels))
     if not proper or len(levels) > MAX_ORDER + 2 or levels[2] != len(vocabulary) + 2:
         raise stored.damaged("its levels do not fit its vocabulary")
+    return levels
+
+
+def _compiled(stored: Folder, vocabulary: Vocabulary) -> Compiled:
+    """The compiled form, with levels that fit its arrays."""
+    levels = levels_in(stored, vocabulary)
     words = stored.array("words", np.uint32, length=levels[-1])
     singles, doubles = leaf_type(np.float32), leaf_type(np.float64)
     leaves = stored.array("leaves", singles, doubles, length=levels[-1] - levels[-2])
@@ -87,7 +93,8 @@ def _compiled(stored: Folder, vocabulary: Vocabulary) -> Compiled:
     return Compiled(words, nodes, leaves, levels, start)
 
 
-def _settings(stored: Folder, order: int) -> NgramSettings:
+def settings_in(stored: Folder, order: int) -> NgramSettings:
+    """How counts became the model."""
     smoother = smoother_in(stored)
     extra = tuple(stored.list_of("extra", str))
     if set(extra) - set(CONSTANT_BLOCKS) or len(set(extra)) < len(extra) or "uniform" not in extra:
