@@ -55,7 +55,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo, "count": count, "ngram": ngram, "train": train, "tune": tune, "eval": evaluate, "score": score,
     "filter": filter_documents, "compare": compare, "next": next_words, "generate": generate,
     "interpolate": interpolate, "convert": convert, "inspect": inspect, "rescore": rescore, "serve": serve,
-    "adapt": adapt, "reproduce": reproduce, "families": families, "warm": warm,
+    "adapt": adapt, "reproduce": reproduce, "families": families, "warm": warm, "schema": schema,
 }  # fmt: skip
 
 

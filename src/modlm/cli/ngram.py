@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from modlm.cli import options
 from modlm.cli.options import argument, option, several, text_options
 from modlm.cli.outcome import as_typed, refuse_existing, wrote
-from modlm.cli.printing import describe_perplexity, print_json, print_orders, size
+from modlm.cli.printing import describe_perplexity, print_forecast, print_json, print_orders, size
 from modlm.errors import ConfigError, choose
 from modlm.families import SMOOTHERS
 from modlm.ground.files import folder_bytes

@@ -38,6 +38,7 @@ def _set_threads(count: int | None) -> int | None:
 
 ModelArgument = Annotated[Path, argument("MODEL", "A model folder, a run folder, or an ARPA file.")]
 Json = Annotated[bool, option("--json", "Print JSON, and only that, on standard output.")]
+DryRun = Annotated[bool, option("--dry-run", "Say what would be read, counted, trained and needed, and do nothing.")]
 Force = Annotated[bool, option("--force", "Overwrite what is there already.")]
 Threads = Annotated[int | None, option("--threads N", "Threads.  [default: all cores]", min=1, callback=_set_threads)]
 TrainingText = Annotated[list[Path] | None, option("--text TEXT", "Text to train on. Repeatable: each is a source.")]

@@ -116,3 +116,27 @@ def describe_perplexity(numbers: dict[str, Any]) -> str:
         parts.append(f"{numbers['bits_per_byte']:.4f} bits per byte")
     parts.append(f"{numbers['predictions']:,} predictions, {numbers['unknown']:,} unknown")
     return f"{parts[0]} ({'; '.join(parts[1:])})"
+
+
+def print_forecast(told: dict[str, Any], output: object) -> None:
+    """What a command would do and take."""
+    from modlm.ground.progress import short
+
+    about = "" if told["exact"] else "about "
+    print(f"would read {', '.join(told['texts'])}: {about}{size(told['bytes'])}, {about}{told['words']:,} words")
+    print(f"would count {about}{short(sum(told['ngrams']))} n-grams of orders 1 to {told['order']}: "
+          f"{', '.join(map(short, told['ngrams']))}")  # fmt: skip
+    if "parameters" in told:
+        print(f"would train {told['parameters']:,} parameters for {told['epochs']:g} epochs at most, at about "
+              f"{told['words_per_second']:,.0f} words/s")  # fmt: skip
+    seconds = told["seconds"]
+    spent = (
+        f"{seconds / 3600:.1f} hours"
+        if seconds > 7200
+        else f"{seconds / 60:.1f} minutes"
+        if seconds > 120
+        else f"{seconds:.1f} s"
+    )
+    print(f"would take about {spent}{' at most' if 'epochs' in told else ''}, {size(told['memory'])} of memory, and "
+          f"{size(told['disk'])} of disk for {output}")  # fmt: skip
+    print(f"Estimates from {told['sample_words']:,} words on this machine, as busy as it is now; nothing was written.")

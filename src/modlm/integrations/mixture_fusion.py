@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Rows, trimmed
 from modlm.errors import ConfigError, ModlmError
 from modlm.families import MIXERS
-from modlm.ground.arrays import Floats, Ids, Ints, Singles
+from modlm.ground.arrays import Bools, Floats, Ids, Ints, Singles
 from modlm.mixers.mixer import Mixer
 from modlm.model.interpolation import ngram_blocks
 from modlm.model.language_model import LanguageModel
@@ -28,7 +28,7 @@ from modlm.text.vocabulary import Vocabulary
 
 Heard = Iterable[tuple[NDArray[Any], Singles]]
 RECOGNISER = "recogniser"
-STOPPING = 5  # of so many sentences, the last says when a net has learned enough
+STOPPING = 5  # one sentence in so many says when a net has learned enough
 
 
 class GivenBlock(Block):
@@ -115,22 +115,20 @@ def fit_mixture(
     `heard` has for each sentence its tokens by the decoder's numbers, the end included, and the decoder's
     log-probabilities (T, J) at each, given those before. `mixer`: static, gli or net (a small one; needs torch).
     """
-    words_J, (ngram,) = words_of(tokens, lm.vocabulary), ngram_blocks(lm)
+    words_J, (ngram,), parts = words_of(tokens, lm.vocabulary), ngram_blocks(lm), list[Rows]()
     blocks: dict[str, Block] = {RECOGNISER: GivenBlock(lm.vocabulary), "ngram": ngram}
-    texts, parts = list[Ids](), list[Rows]()
     for tokens_T, log_probs_TJ in heard:
-        texts.append(np.append(lm.vocabulary.start, words_J[tokens_T]).astype(np.uint32))
-        own_T = np.exp(log_probs_TJ[np.arange(len(tokens_T)), tokens_T].astype(np.float64))
-        own_TF = np.pad(features_of(log_probs_TJ, np.exp(log_probs_TJ)), ((1, 0), (0, 0)))
-        parts.append(Rows.joined([Rows(np.append(1.0, own_T)[:, None], own_TF), ngram.rows(texts[-1])]))
+        own_T1 = np.exp(log_probs_TJ[np.arange(len(tokens_T)), tokens_T].astype(np.float64))[:, None]
+        rows = ngram.rows(np.append(lm.vocabulary.start, words_J[tokens_T]).astype(np.uint32))
+        counted = Rows(rows.probs_TK[1:], rows.features_TF[1:])
+        parts.append(Rows.joined([Rows(own_T1, features_of(log_probs_TJ, np.exp(log_probs_TJ))), counted]))
     if not parts:
         raise ConfigError("There is nothing to learn lambda from. Give the sentences of a held-out part.")
     rows = Rows(*(np.concatenate([getattr(one, name) for one in parts]) for name in ("probs_TK", "features_TF")))
-    if mixer == "net":
-        return Mixture(lm.vocabulary, blocks, _net(texts, rows, blocks))
-    predicted = np.concatenate(texts) != lm.vocabulary.start
-    rows = Rows(rows.probs_TK[predicted], rows.features_TF[predicted])
-    return Mixture(lm.vocabulary, blocks, MIXERS.choose(mixer).fitted(ColumnLayout(blocks), blocks, rows))
+    if mixer != "net":
+        return Mixture(lm.vocabulary, blocks, MIXERS.choose(mixer).fitted(ColumnLayout(blocks), blocks, rows))
+    stops_T = np.repeat(np.arange(len(parts)) % STOPPING == 0, [len(one.probs_TK) for one in parts])
+    return Mixture(lm.vocabulary, blocks, _net(rows, stops_T, len(lm.vocabulary)))
 
 
 def _net(rows: Rows, stops_T: Bools, vocab_size: int) -> Mixer:
@@ -138,7 +136,6 @@ def _net(rows: Rows, stops_T: Bools, vocab_size: int) -> Mixer:
     from modlm.integrations.hugging_face.mixer_training import mixer_run, positions_alone, train_mixer
     from modlm.mixers import expectation_maximisation
 
-    starts, count, layout = np.cumsum([0, *map(len, texts)]), len(texts), ColumnLayout(blocks)
     with np.errstate(divide="ignore"):
         logs_TK, features_TF = np.log(rows.probs_TK).astype(np.float32), rows.features_TF.astype(np.float32)
     fit, stop = (positions_alone(logs_TK[some_T], features_TF[some_T]) for some_T in (~stops_T, stops_T))
