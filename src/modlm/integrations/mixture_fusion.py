@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Rows, trimmed
 from modlm.errors import ConfigError, ModlmError
 from modlm.families import MIXERS
-from modlm.ground.arrays import Bools, Floats, Ids, Ints, Singles
+from modlm.ground.arrays import AnyFloats, Bools, Floats, Ids, Ints, Singles
 from modlm.mixers.mixer import Mixer
 from modlm.model.interpolation import ngram_blocks
 from modlm.model.language_model import LanguageModel
@@ -63,6 +63,17 @@ def features_of(log_probs_BJ: Singles, probs_BJ: Singles) -> Floats:
     return np.stack((log_probs_BJ.max(axis=1), entropy_B), axis=1).astype(np.float64)
 
 
+def mixed(mixture: Mixture, windows_BC: Ids, given: str, probs_BJ: AnyFloats, features_BF: Floats) -> AnyFloats:
+    """D times lambda by features alone, after windows, where one block's column and features are given."""
+    found = {name: block.to_mix(windows_BC) for name, block in mixture.dense.items() if name != given}
+    every = [features_BF if name == given else found[name][0] for name in mixture.dense]
+    weights_BK = mixture.mixer.weights(np.concatenate(every, axis=1))
+    out_BJ: AnyFloats = weights_BK[:, mixture.layout.spans[given].columns].astype(probs_BJ.dtype) * probs_BJ
+    for name, (_, add) in found.items():
+        add(weights_BK[:, mixture.layout.spans[name].columns], out_BJ)
+    return out_BJ
+
+
 class MixtureFusion:
     """A mixture with a given column, over the decoder's tokens (J); states are the words before, (B, C)."""
 
@@ -85,7 +96,7 @@ class MixtureFusion:
         probs_BJ = np.exp(log_probs_BJ)
         features_BF = features_of(log_probs_BJ, probs_BJ)
         probs_BJ[:, self.words_J[self._moved]] = probs_BJ[:, self._moved]
-        mixed_BJ = self.mixture.mixed(trimmed(states_BC), self.given, probs_BJ, features_BF)
+        mixed_BJ = mixed(self.mixture, trimmed(states_BC), self.given, probs_BJ, features_BF)
         mixed_BJ[:, self._moved] = mixed_BJ[:, self.words_J[self._moved]]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(mixed_BJ, out=mixed_BJ))

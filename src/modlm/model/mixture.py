@@ -276,16 +276,6 @@ class Mixture(LanguageModel):
                 add(weights_BK[:, span.columns], some_BJ)
         return out_BJ
 
-    def mixed(self, windows_BC: Ids, given: str, probs_BJ: AnyFloats, features_BF: Floats) -> AnyFloats:
-        """D times lambda by features alone, after windows, where one block's column and features are given."""
-        found = {name: block.to_mix(windows_BC) for name, block in self.dense.items() if name != given}
-        every = [features_BF if name == given else found[name][0] for name in self.dense]
-        weights_BK = self.mixer.weights(np.concatenate(every, axis=1))
-        out_BJ: AnyFloats = weights_BK[:, self.layout.spans[given].columns].astype(probs_BJ.dtype) * probs_BJ
-        for name, (_, add) in found.items():
-            add(weights_BK[:, self.layout.spans[name].columns], out_BJ)
-        return out_BJ
-
     def _weights(self, states: States, features: list[Floats]) -> Floats:
         """The weights of all columns, from the features of each block."""
         features_BF = np.concatenate([np.zeros((len(states), 0)), *features], axis=1)

@@ -20,6 +20,7 @@ from modlm.errors import ConfigError, require
 from modlm.ground.arrays import Ids
 from modlm.integrations.hugging_face.adapted import as_adapted, lm_block, load_adapted
 from modlm.integrations.hugging_face.causal_lm import distribution_features
+from modlm.integrations.mixture_fusion import mixed
 from modlm.model.mixture import Mixture
 from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import END
@@ -80,7 +81,7 @@ class MixtureLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transfor
             features.append(self._hidden.float())
         probs_BJ = log_probs_BV[:, self.theirs.to(scores.device)].double().exp().cpu().numpy()
         features_BF = torch.cat(features, dim=1).double().cpu().numpy()
-        mixed_BJ = self.adapted.mixed(self.windows(input_ids), self.name, probs_BJ, features_BF)
+        mixed_BJ = mixed(self.adapted, self.windows(input_ids), self.name, probs_BJ, features_BF)
         with np.errstate(divide="ignore"):
             mixed_BV = torch.from_numpy(np.log(mixed_BJ)[:, self.ours]).to(scores)
         return mixed_BV.masked_fill(torch.isneginf(scores), -torch.inf)
