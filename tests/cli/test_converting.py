@@ -21,6 +21,22 @@ def test_model_to_arpa_to_model_to_arpa_is_the_same_file(ok: Modlm, files: Files
     assert (tmp_path / "b.arpa").read_bytes() == files.arpa.read_bytes()
 
 
+def test_the_compact_form_and_back_is_the_same_model(ok: Modlm, files: Files, tmp_path: Path) -> None:
+    small, back = tmp_path / "small", tmp_path / "back"
+    ok("convert", files.model, small, "--form", "compact")
+    assert "compact" in ok("inspect", small)
+    ok("convert", small, back, "--form", "fast")
+    for array in sorted(files.model.rglob("*.npy")):
+        assert (back / array.relative_to(files.model)).read_bytes() == array.read_bytes()
+    ok("convert", small, tmp_path / "a.arpa")
+    assert (tmp_path / "a.arpa").read_bytes() == files.arpa.read_bytes()
+    ok("convert", small, tmp_path / "counts", "--to", "counts")
+    ok("ngram", small, "-o", tmp_path / "more", "--form", "compact")
+    assert (tmp_path / "more/columns/ngram/bits.npy").read_bytes() == (small / "columns/ngram/bits.npy").read_bytes()
+    for command in (["eval", small, files.test], ["next", small, "a"], ["generate", small]):
+        assert ok(*command)
+
+
 def test_counts_to_a_file_and_back_are_the_same_counts(ok: Modlm, files: Files, tmp_path: Path) -> None:
     ok("convert", files.counts, tmp_path / "all.tsv")
     ok("convert", tmp_path / "all.tsv", tmp_path / "back")
