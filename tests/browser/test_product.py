@@ -108,6 +108,15 @@ def test_the_columns_of_d_and_p_sum_to_one(product: Explorer) -> None:
     assert told == share(float(weights @ np.maximum(others, 0)))
 
 
+def test_the_picture_follows_the_width_of_the_window(product: Explorer) -> None:
+    wide = product.page.locator(".product").bounding_box()["width"]
+    product.page.set_viewport_size({"width": 1000, "height": 800})
+    product.page.wait_for_function(
+        "(wide) => document.querySelector('.product').getBoundingClientRect().width < wide - 200", arg=wide
+    )
+    assert product.page.evaluate("() => document.documentElement.scrollWidth") == 1000
+
+
 @pytest.mark.parametrize("ending", ["SVG", "PNG"])
 def test_the_picture_is_saved_with_its_colours(product: Explorer, tmp_path: Path, ending: str) -> None:
     with product.page.expect_download() as download:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from browser.exploring import Explorer, Served, add_line
+from browser.exploring import SENTENCES, Explorer, Served, add_line, write_run
 from modlm.model.ngram_lm import NgramLM
 
 pytestmark = pytest.mark.xdist_group("browser views")  # one browser and one server for all of them
@@ -209,3 +209,23 @@ def test_neighbouring_ticks_never_read_the_same(explorer: Explorer) -> None:
     assert explorer.page.evaluate(texts, [1204, 1206, 1208]) == ["1,204", "1,206", "1,208"]
     assert explorer.page.evaluate(texts, [100, 150, 200]) == ["100", "150", "200"]
     assert explorer.page.evaluate(texts, [1e6, 1.5e6]) == ["1M", "1.5M"]
+
+
+def test_a_folder_as_the_demo_leaves_it_has_every_page_alive(browser: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    NgramLM.fit(SENTENCES, order=3, smoothing="witten-bell").save(folder / "ngram")
+    write_run(folder / "hybrid", lines=3, finished=True)
+    NgramLM.fit(SENTENCES, order=2, smoothing="absolute").save(folder / "hybrid" / "model")
+    served = Served(tmp_path, ["demo"], [])
+    explorer = Explorer(browser, served).open("text=the+cat+sat&at=5")
+    alive = {
+        "Text": ".word-card .shares", "Next words": ".product .lambda", "Compare": ".movers li",
+        "Why": ".why-table tbody tr", "Runs": ".chart path.curve",
+    }  # fmt: skip
+    for name, shown in alive.items():
+        explorer.button(name).click()
+        explorer.page.locator(shown).first.wait_for()
+    assert explorer.page.get_by_label("Model").locator("option").all_inner_texts() == ["hybrid", "ngram"]
+    explorer.close()
+    served.stop()
+    assert explorer.complaints == []

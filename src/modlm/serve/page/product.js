@@ -1,6 +1,6 @@
 // p = D · λ as the paper draws it: rows of D for some words, λ beside it, their product; a λ can be dragged, and p follows.
 
-import { svg } from "./dom.js";
+import { h, svg } from "./dom.js";
 import { END, UNKNOWN, percent, share } from "./format.js";
 
 const ROWS = 9; // words; below them stand all others together
@@ -43,6 +43,7 @@ function heading({ label, order, class: kind }, width) {
 
 export class Product {
   element = svg("svg", { class: "product", role: "group", "aria-label": "p = D · λ. The sliders change λ." });
+  frame = h("div", { class: "scroller" }, this.element);
   #columns = [];
   #rows = []; // [{ label, columns }], the last for all other words
   #model = []; // the model's own λ
@@ -55,7 +56,7 @@ export class Product {
   #longest = 1;
 
   constructor() {
-    new ResizeObserver(() => this.#width !== this.element.parentElement?.clientWidth && this.draw()).observe(this.element);
+    new ResizeObserver(() => this.#width !== this.frame.clientWidth && this.draw()).observe(this.frame);
   }
 
   /** `columns` as `describe` gives them, `rows` as the server does; `note` says after which words and whose they are. */
@@ -79,7 +80,7 @@ export class Product {
   }
 
   draw() {
-    this.#width = this.element.parentElement?.clientWidth ?? 0;
+    this.#width = this.frame.clientWidth;
     if (!this.#width || !this.#rows.length) return;
     const places = (this.#places = layout(this.#width, this.#columns.length, this.#rows.map(({ label }) => label.length)));
     this.#longest = Math.max(...this.#rows.slice(0, -1).flatMap((row) => row.columns));
@@ -117,7 +118,7 @@ export class Product {
     const middles = { "text-anchor": "middle" };
     const across = (k) => D.x + 6 + (k + 0.5) * cell;
     const heads = this.#columns.map((column, k) => svg("text", { class: "head", x: across(k), y: HEAD - 9, ...middles }, heading(column, cell), svg("title", {}, column.label)));
-    const rest = this.#rows.at(-1).columns.map((value, k) => svg("text", { class: cell < 24 ? "rest tight" : "rest", x: across(k), y: middle(this.#rows.length - 1), ...middles }, cell > 34 ? share(value) : Math.round(100 * value)));
+    const rest = this.#rows.at(-1).columns.map((value, k) => svg("text", { class: cell < 24 ? "rest tight" : "rest", x: across(k), y: middle(this.#rows.length - 1), ...middles }, cell > 34 ? share(value) : String(Math.round(100 * value))));
     this.#bars = bars;
     return [...bars, ...heads, ...rest];
   }
@@ -139,7 +140,7 @@ export class Product {
     const number = svg("text", { class: "value", x: lambda.x + lambda.width - 8, y: y + step / 2 + 4, "text-anchor": "end" });
     const group = svg(
       "g",
-      { class: `lambda ${column.class}`, role: "slider", tabindex: "0", "aria-label": `λ of ${column.label}`, "aria-valuemin": 0, "aria-valuemax": 100 },
+      { class: `lambda ${column.class}`, role: "slider", tabindex: "0", "aria-label": `λ of ${column.label}`, "aria-valuemin": 0, "aria-valuemax": 100, "aria-disabled": this.#columns.length < 2 },
       svg("rect", { class: "room", x: lambda.x + 2, y, width: lambda.width - 4, height: step }),
       svg("text", { class: "name", x: lambda.x + 8, y: y + step / 2 + 4 }, fitting(column.class.endsWith("delta") ? "δ" : column.label, lambda.track - lambda.x - 12, SMALL)),
       svg("rect", { class: "track", ...track }), fill, knob, number,

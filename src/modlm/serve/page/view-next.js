@@ -40,7 +40,7 @@ export class NextView {
       "section",
       { class: "card", "aria-labelledby": "product-title" },
       h("div", { class: "card-head" }, h("h2", { id: "product-title" }, "p = D · λ"), h("p", { class: "soft" }, "Drag a λ: the others make room, and p follows."), h("div", { class: "actions" }, this.#reset, saving("SVG"), saving("PNG"))),
-      h("div", { class: "card-body" }, h("div", { class: "scroller" }, this.#product.element)),
+      h("div", { class: "card-body" }, this.#product.frame),
     );
     this.wide = h(
       "section",
