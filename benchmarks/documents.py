@@ -6,7 +6,7 @@ Text comes from `natural/` of MODLM_DATA: models are trained on the first half o
 three to nine sentences of the other half. Known shares of rubbish are mixed in: letters at random, other languages
 (messages of programs in European languages, Japanese sentences), source code, boilerplate, and words in a random order.
 Ours runs as the command `modlm score --documents` with one worker, theirs as a loop over datatrove's own class that
-reads and writes the same JSON lines, each on one core, in turns; ratios are of processor time. Theirs needs the packages
+reads and writes the same JSON lines, each on one core, in turns; ratios are of processor time. Theirs needs
 datatrove, sentencepiece and kenlm; without them our own numbers are measured all the same.
 """
 
@@ -123,8 +123,9 @@ def prepare(work: Path, count: int, training: int | None) -> None:
         import sentencepiece
 
         sentencepiece.SentencePieceTrainer.train(
-            input=str(work / "train.ccnet.txt"), model_prefix=str(work / "pieces"), vocab_size=32000 if not training else 300,
-            input_sentence_size=200_000, shuffle_input_sentence=True, num_threads=2, minloglevel=2,
+            input=str(work / "train.ccnet.txt"), model_prefix=str(work / "pieces"),
+            vocab_size=300 if training else 32000, input_sentence_size=200_000, shuffle_input_sentence=True,
+            num_threads=2, minloglevel=2,
         )  # fmt: skip
         model = sentencepiece.SentencePieceProcessor(model_file=str(work / "pieces.model"))
         with (work / "train.pieces.txt").open("w") as stream:
@@ -190,7 +191,7 @@ def measured(work: Path, asked: argparse.Namespace) -> list[str]:
     for name, seconds in best.items():
         page.append(f"| {name} | {seconds:.1f} | {count / seconds:,.0f} |")
     page += ["", f"Ours has its start of {start:.1f} s in it; theirs is without its start, and from the first "
-             f"{asked.theirs_documents:,} documents. {asked.repetitions} repetitions in turns, best of each."]  # fmt: skip
+             f"{asked.theirs_documents:,} documents. {asked.repetitions} repetitions in turns, the best."]  # fmt: skip
     if "theirs" in best:
         ratio = best["theirs"] / best["ours"]
         page += ["", f"**{ratio:.1f} × as many documents a second (aim: 3 ×): {'yes' if ratio >= 3 else 'no'}.**"]
@@ -198,7 +199,7 @@ def measured(work: Path, asked: argparse.Namespace) -> list[str]:
         "",
         "## What ranks last",
         "",
-        "Area under the curve for telling each kind of rubbish from text by perplexity.",
+        "Area under the curve for telling rubbish from text by perplexity.",
         "",
     ]
     with (work / "documents.jsonl").open() as stream:
@@ -241,8 +242,8 @@ def main() -> None:
     asked.work = asked.work.resolve()
     prepare(asked.work, asked.documents, asked.training)
     shares = ", ".join(f"{kind} {share:.0%}" for kind, share in SHARES.items())
-    page = [f"# Documents, {datetime.date.today()}", "", f"{asked.documents:,} documents: {shares}. {processor()}; shared with "
-            f"other work, so ratios of processor time are to be read, not seconds.", "", *measured(asked.work, asked)]  # fmt: skip
+    about = f"{asked.documents:,} documents: {shares}. {processor()}; shared with other work, so read the ratios."
+    page = [f"# Documents, {datetime.date.today()}", "", about, "", *measured(asked.work, asked)]
     text = "\n".join([*page, ""]).replace(sys.executable, "python").replace(str(Path(__file__).parent), "benchmarks")
     if asked.report:
         asked.report.write_text(text)

@@ -2,8 +2,8 @@
 
     python tools/kernels.py
 
-Commands run here on a small text, one after the other in processes of their own, which note what numba is asked for. The
-first run of each is what its helper compiles; what only the others need stands under "others", for `modlm warm`.
+Commands run here on a small text, one after the other in processes of their own, which note what numba is asked for.
+The first run of each is what its helper compiles; what only the others need stands under "others", for `modlm warm`.
 """
 
 from __future__ import annotations

@@ -80,6 +80,6 @@ def test_gguf_weights_that_were_not_named(tmp_path: Path) -> None:
     from modlm.integrations.hugging_face.causal_lm import CausalLm
 
     (tmp_path / "small.gguf").write_bytes(b"GGUF")
-    with pytest.raises(InputError, match='gguf="small.gguf"') as found:
+    with pytest.raises(InputError, match=r'gguf="small\.gguf"') as found:
         CausalLm.load(tmp_path)
     assert "--gguf small.gguf" in in_flags(str(found.value))

@@ -55,7 +55,9 @@ def answers_alike(fast: NgramLM, small: NgramLM) -> None:
 @pytest.mark.parametrize("edge", ["once", "repeat"])
 @pytest.mark.parametrize("smoothing", SMOOTHERS.own)
 @pytest.mark.parametrize("order", [1, 2, 4])
-def test_every_family_answers_alike_and_expands_bit_for_bit(tmp_path: Path, smoothing: str, edge: str, order: int) -> None:
+def test_every_family_answers_alike_and_expands_bit_for_bit(
+    tmp_path: Path, smoothing: str, edge: str, order: int
+) -> None:
     fast = model_of(TEXT, order=order, edge=edge, smoothing=smoothing)
     CompactLM.of(fast).save(tmp_path / "small")
     small = modlm.load(tmp_path / "small", verify="full")
@@ -98,7 +100,7 @@ def test_a_small_folder_does_what_models_do(tmp_path: Path) -> None:
     assert type(in_form(small, "fast")) is NgramLM
     assert type(modlm.load(tmp_path / "small", resident=True)) is NgramLM
     for model in (small, CompactLM.of(fast)):
-        assert pickle.loads(pickle.dumps(model)).score("a b") == pytest.approx(fast.score("a b"))  # noqa: S301
+        assert pickle.loads(pickle.dumps(model)).score("a b") == pytest.approx(fast.score("a b"))
     assert np.array_equal(counts_at(tmp_path / "small").frequencies, fast.counts.frequencies)  # type: ignore[union-attr]
     save_arpa(small, tmp_path / "small.arpa")
     save_arpa(fast, tmp_path / "fast.arpa")

@@ -20,7 +20,11 @@ SYLLABLES = "ka lo mi ne ru sta tri vo wen xa é über 東 京".split()
 
 def sentences(seed: int, count: int) -> list[str]:
     rng = random.Random(seed)
-    return [" ".join("".join(rng.choices(SYLLABLES, k=rng.randrange(1, 5))) for _ in range(rng.randrange(1, 9))) for _ in range(count)]
+
+    def word() -> str:
+        return "".join(rng.choices(SYLLABLES, k=rng.randrange(1, 5)))
+
+    return [" ".join(word() for _ in range(rng.randrange(1, 9))) for _ in range(count)]
 
 
 @pytest.fixture(scope="module", params=["unigram", "bpe"])
@@ -28,8 +32,9 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     path = tmp_path_factory.mktemp("sp") / "sp.model"
     out = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sentences(1, 400)), model_writer=out, vocab_size=90, model_type=request.param, minloglevel=2
-    )
+        sentence_iterator=iter(sentences(1, 400)), model_writer=out, vocab_size=90, model_type=request.param,
+        minloglevel=2,
+    )  # fmt: skip
     path.write_bytes(out.getvalue())
     return path
 
@@ -38,9 +43,9 @@ def test_texts_are_split_as_there(model: Path) -> None:
     theirs = sentencepiece.SentencePieceProcessor(model_file=str(model))
     ours = TokenVocabulary.from_tokenizer(model)
     for text in [*sentences(2, 200), "  two  spaces ", "ｆｕｌｌ width ﬁ", "kalo…"]:
-        expected = [piece for piece in theirs.encode_as_pieces(text)]
+        expected = theirs.encode_as_pieces(text)
         found = ["<unk>" if piece not in ours else piece for piece in expected]
-        assert [word for word in ours.split(text)] == found, text
+        assert ours.split(text) == found, text
 
 
 def test_a_model_of_pieces(model: Path, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_every_preset_is_valid(schema: Any, name: str) -> None:
     [
         {"colour": 1}, {"net": {"hiden": 100}}, {"kind": "hybird"}, {"net": {"hidden": "100"}}, {"net": {"hidden": 0}},
         {"columns": {"kn": {"ordre": 5}}}, {"optimiser": {"kind": "adma"}}, {"block_dropout": {"rate": 1.5}},
-        {"net": {"dropout": 1.0}}, {"extra": ["unform"]}, {"tracking": "mlfow"}, {"net": {"inputs": ["words"]}},
+        {"net": {"dropout": 1.0}}, {"extra": ["uniformly"]}, {"tracking": "mlfow"}, {"net": {"inputs": ["words"]}},
     ],
 )  # fmt: skip
 def test_what_the_configuration_refuses_is_invalid(schema: Any, table: dict[str, Any]) -> None:

@@ -25,8 +25,8 @@ from modlm.formats.output import text_output
 from modlm.ground.arrays import Bools, Floats, alone, threads
 from modlm.ground.progress import progress, short
 from modlm.ground.resumable import ResumableFile
-from modlm.model.documents import Prepare, score_texts
 from modlm.model.language_model import LanguageModel
+from modlm.model.scored_documents import Prepare, score_texts
 from modlm.model.scored_text import warn_of_unknown
 from modlm.text.documents import DUMPS, LOADS, Batch, Documents, document_batches
 from modlm.text.encoding import in_order

@@ -2,9 +2,9 @@
 
 A vector lies in an array of 64-bit numbers as lines of eight, a cache line each. The first number of a line has in its
 low bits how many ones come before the line and above them, nine bits each, how many come before its third, fifth and
-seventh number of bits; then come these seven, 448 bits. Behind the lines stand samples: the line of every 256th one, and of
-every 256th zero. All functions take the array and the place where a vector begins in it. `sound` says whether a vector lies
-inside of its array; in one that does, nothing that a damaged file says leads out of it.
+seventh number of bits; then come these seven, 448 bits. Behind the lines stand samples: the line of every 256th one, and
+of every 256th zero. All functions take the array and the place where a vector begins in it. `sound` says whether a
+vector lies inside of its array; in one that does, nothing that a damaged file says leads out of it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def place_in(word: np.uint64, i: int) -> int:
 
 @inlined
 def line_of(data: Words, vector: int, place: int) -> tuple[np.uint64, np.uint64]:
-    """Where the line of a place begins in the array, and the place within it; the last line for places behind the end."""
+    """Where the line of a place begins in the array, and the place within it; the last line for places behind it."""
     line = min(np.uint64(place) // np.uint64(LINE), data[np.uint64(vector + 1)] - np.uint64(1))
     inside = min(np.uint64(place) - line * np.uint64(LINE), np.uint64(LINE - 1))
     return np.uint64(vector + HEAD) + line * np.uint64(WORDS), inside
@@ -120,7 +120,7 @@ def ones_before(data: Words, vector: int, place: int) -> int:
 
 @kernel
 def place_of(data: Words, vector: int, i: int, flip: int) -> int:
-    """The place of the i-th one, counted from 0, or with `flip` zero; the number of bits where there are not so many."""
+    """The place of the i-th one, counted from 0, or with `flip` zero; the number of bits where there are too few."""
     bits, lines = int64(data[vector]), int64(data[vector + 1])
     if i < 0:
         return bits
@@ -207,7 +207,7 @@ def size_in_lines(bits: int, ones: int) -> int:
 
 @kernel
 def in_lines(plain: Words, bits: int, ones: int, vector: int, out: Words) -> None:
-    """Write a vector of plain bits as lines with samples to out, zeros that will stand at `vector` of the whole array."""
+    """Write a vector of plain bits as lines with samples to out: zeros that will stand at `vector` of the array."""
     lines = bits // LINE + 1
     samples = np.empty(3, np.int64)
     samples[0] = HEAD + lines * WORDS

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from modlm.errors import InputError, require
-from modlm.model.documents import BATCH, Prepare, score_texts
 from modlm.model.folder import load
 from modlm.model.language_model import LanguageModel
+from modlm.model.scored_documents import BATCH, Prepare, score_texts
 
 COLUMNS = ("perplexity", "bits_per_byte", "words", "unknown", "sentences")
 

@@ -93,7 +93,7 @@ class CompactLM(NgramLM):
         return occurrences(self.read, self.counted.starts or 0)
 
     @cached_property
-    def counts(self) -> Counts | None:  # type: ignore[override]
+    def counts(self) -> Counts | None:
         """The counts that it was estimated from, expanded, unless they do not follow from those that are kept."""
         return None if self.counted.starts is None else self.read.with_frequencies(self.occurrences())
 
@@ -102,7 +102,7 @@ class CompactLM(NgramLM):
         return Estimates(self.settings.smoother, self.read, self.settings.tables)
 
     @cached_property
-    def compiled(self) -> Compiled:  # type: ignore[override]
+    def compiled(self) -> Compiled:
         """The fast form, expanded."""
         lowest = lowest_of(self.settings.extra, len(self.vocabulary))
         return compile_estimates(self.estimates(), self.read, lowest=lowest, dtype=self.form.dtype)
@@ -137,14 +137,15 @@ class CompactLM(NgramLM):
         files, levels = replace(stored, inside=stored.inside + PLACE), levels_in(stored, vocabulary)
         settings, own = settings_in(stored.part("settings"), len(levels) - 2), stored.part("counts")
         form = Compact(
-            files.array("bits", np.uint64), _table(stored, len(levels) - 1), levels, stored.whole("start"), settings.tables,
-            files.array("unigrams", np.float32, np.float64, length=len(vocabulary)), stored.real("fallback"),
+            files.array("bits", np.uint64), _table(stored, len(levels) - 1), levels, stored.whole("start"),
+            settings.tables, files.array("unigrams", np.float32, np.float64, length=len(vocabulary)),
+            stored.real("fallback"),
         )  # fmt: skip
         if form.start >= levels[-2] or not form.is_sound():
             raise stored.damaged("its table does not fit its bits")
         counted = Counted(
-            own.word("edge", EDGES), own.whole("sentences"), own.wholes("cut_off"), own.word("dtype", ("uint32", "uint64")),
-            None if own.about.get("starts") is None else own.whole("starts"),
+            own.word("edge", EDGES), own.whole("sentences"), own.wholes("cut_off"),
+            own.word("dtype", ("uint32", "uint64")), None if own.about.get("starts") is None else own.whole("starts"),
         )  # fmt: skip
         return cls(vocabulary, form, counted, settings, tuple(stored.list_of("notes", str)))
 

@@ -25,8 +25,8 @@ from modlm.store.folder import Parts
 from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
-    from modlm.model.documents import DocumentScores
     from modlm.model.sampling import Sampling
+    from modlm.model.scored_documents import DocumentScores
     from modlm.model.scored_text import ScoredText
     from modlm.model.spelling import Spelling
     from modlm.text.encoding import Encoded
@@ -199,7 +199,7 @@ class LanguageModel(abc.ABC):
         With `details` arrays of all that is known of each: `log_prob`, `words`, `unknown`, `bytes`, `perplexity` and
         `bits_per_byte`.
         """
-        from modlm.model.documents import score_texts
+        from modlm.model.scored_documents import score_texts
         from modlm.text.sources import as_lines
 
         if isinstance(sentences, str):
@@ -228,7 +228,7 @@ class LanguageModel(abc.ABC):
         `batch=256` are scored together, on `workers` threads (all cores). `prepare` makes other strings of a list of
         them before; `modlm.text.web.Preparation` has what web text needs.
         """
-        from modlm.model.documents import score_documents
+        from modlm.model.scored_documents import score_documents
 
         return score_documents(self, documents, **options)
 

@@ -125,7 +125,6 @@ class NgramLM(LanguageModel):
         extra: Sequence[str] = ("uniform",),
         prune: Sequence[int] = (),
         prune_entropy: float = 0.0,
-        spelling: bool = False,
         **options: Any,
     ) -> NgramLM:
         """Train on text: files, sentences, or a Corpus. The defaults give what KenLM's lmplz gives, with order 5.
@@ -133,12 +132,13 @@ class NgramLM(LanguageModel):
         Files may also be count files, folders of counts or corpora, and model folders that kept their counts; several,
         as a list of paths, are added up, and the order and the edge are those of the counts. `prune` drops n-grams with
         counts up to a threshold for each order, `prune_entropy` those that change perplexity by less. A smoothing
-        family that learns does so from a `held_out` text, or from the counts themselves. `spelling` adds a model of the
-        letters of rare words, so that unknown words cost their letters. Further options are those of
+        family that learns does so from a `held_out` text, or from the counts themselves. `spelling=True` adds a model
+        of the letters of rare words, so that unknown words cost their letters. Further options are those of
         `TextOptions` (`vocabulary`, `max_words`, `min_count`, `encoding_errors="replace"`) and of `CountOptions`
         (`edge`, `engine`, `memory="2GB"` to count on disk).
         """
         check_estimation(order, smoothing=smoothing, discounts=discounts, prune=prune)
+        spelling = bool(options.pop("spelling", False))
         reading, counting = options_of(options)
         counts = counts_of(text, reading, order=order, **counting)
         model = cls.from_counts(

@@ -75,7 +75,7 @@ class Batch:
                 try:
                     record = LOADS(record)
                 except ValueError as error:
-                    message = f"this is not JSON ({error}). Such records can be left out with on_error=\"skip\"."
+                    message = f'this is not JSON ({error}). Such records can be left out with on_error="skip".'
                     found.broken.append(InputError(message, path=self.source, line=line))
                     continue
             text = record.get(name) if isinstance(record, dict) else None

@@ -174,7 +174,7 @@ class Compact:
 
     @cached_property
     def _start_chain(self) -> Ints:
-        """The contexts before the first word of a sentence, by their number of words; entry 0 is the longest of those."""
+        """The contexts before the first word of a sentence, by their number of words; entry 0 is the longest."""
         chain = np.zeros((DEEPEST + 1, 3), np.int64)
         chain[0, 0] = compact_kernels.chain_of(self.data, self.table, self._levels, self.start, chain)
         return chain
@@ -190,8 +190,9 @@ class Compact:
     def advance(self, states: Ints, words: Ids) -> tuple[Ints, Ints, Floats]:
         """The states after one more word each, the n-grams found, and the probability of the word."""
         new_states, nodes = np.empty((2, len(states)), dtype=np.int64)
-        given, out = (self._levels, self.start, self.vocab_size, states, words), np.empty(len(states))
-        compact_kernels.advance(*self._bits, *self._near, *given, new_states, nodes, out)
+        out, start, last = np.empty(len(states)), self.start, self.vocab_size
+        at = (*self._bits, *self._near)
+        compact_kernels.advance(*at, self._levels, start, last, states, words, new_states, nodes, out)
         return new_states, nodes, out
 
     def below(self, states: Ints) -> tuple[Ints, Floats]:
@@ -258,8 +259,8 @@ def compact_of(estimates: Estimates, unigrams: AnyFloats, fallback: float) -> Co
 def occurrences(read: Counts, starts: int) -> Frequencies:
     """The occurrences of n-grams, from the counts that Kneser-Ney reads and how often `<s>` occurs.
 
-    A continuation count is the number of an n-gram's left extensions, its occurrences are the sum of theirs; what begins
-    with one `<s>` has none and keeps its own.
+    A continuation count is the number of an n-gram's left extensions, its occurrences are the sum of theirs; what
+    begins with one `<s>` has none and keeps its own.
     """
     trie, found = read.trie, read.frequencies.copy()
     found[: trie.levels[-2]] = 0

@@ -29,7 +29,7 @@ from modlm.model.ngram.compact_layout import (
 SCANNED = 8  # followers that are looked at one by one
 
 
-# ---- one order ---------------------------------------------------------------------------------------------------------
+# ---- one order -------------------------------------------------------------------------------------------------------
 
 
 @inlined
@@ -161,7 +161,7 @@ def rest_of(data: Words, table: Ints, n: int, i: int) -> int:
     return value
 
 
-# ---- chains of contexts ------------------------------------------------------------------------------------------------
+# ---- chains of contexts ----------------------------------------------------------------------------------------------
 # A chain has a row for each context, by its number of words: which n-gram it is, its first follower, their end.
 
 
