@@ -1,10 +1,10 @@
 """Bits in lines: vectors of bits that say how many ones come before a place, and where the i-th one or zero is.
 
-A vector lies in an array of 64-bit numbers as lines of eight, a cache line each. The first number of a line has in its
-low bits how many ones come before the line and above them, nine bits each, how many come before its third, fifth and
-seventh number of bits; then come these seven, 448 bits. Behind the lines stand samples: the line of every 256th one, and
-of every 256th zero. All functions take the array and the place where a vector begins in it. `sound` says whether a
-vector lies inside of its array; in one that does, nothing that a damaged file says leads out of it.
+A vector lies in an array of 64-bit numbers as lines of eight, a cache line each. The first number of a line has in
+its low bits how many ones come before the line and above them, nine bits each, how many come before its third, fifth
+and seventh number of bits; then come these seven, 448 bits. Behind the lines stand samples: the line of every 256th
+one, and of every 256th zero. All functions take the array and the place where a vector begins in it. `sound` says
+whether a vector lies inside of its array; in one that does, nothing that a damaged file says leads out of it.
 """
 
 from __future__ import annotations
