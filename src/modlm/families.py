@@ -157,7 +157,13 @@ MODELS = Family(
     },
 )
 READERS = Family(
-    "readers", "kind of model file", {"arpa": "model.ngram.arpa:read_model", "kenlm": "model.kenlm:read_model"}
+    "readers",
+    "kind of model file",
+    {
+        "arpa": "model.ngram.arpa:read_model",
+        "kenlm": "model.kenlm:read_model",
+        "spelling": "model.spelling:read_spelling",
+    },
 )
 FAMILIES = {family.name: family for family in (ENGINES, SMOOTHERS, BLOCKS, MIXERS, BODIES, MODELS)}
 

@@ -103,9 +103,7 @@ def _load(place: Path, verify: Verify, functions: Mapping[str, Callable[..., Any
         model: LanguageModel = stored.member(MODELS).from_parts(stored, vocabulary_in(stored, what="model was"))
         model.folder = str(place.resolve())
         if stored.about.get("spelling") is not None:
-            from modlm.model.spelling import Spelling
-
-            model.spelling = Spelling.from_parts(stored)
+            model.spelling = READERS["spelling"](stored)
         return model
     if not place.exists():
         hint = f" {MODEL_FIRST}" if " " in place.name else ""

@@ -49,15 +49,13 @@ class Spelling:
         Types, not running text: new words look like rare ones, and most types are rare. Of new words of newswire, 28.2
         bits each after all types once, 28.6 after those seen once or twice, and more with other families of smoothing.
         """
-        from modlm.model.ngram_lm import NgramLM
-
         if not words:
             raise EstimationError("A spelling model needs words to learn from, but there are none.")
         none = Vocabulary.from_words(())  # to it every word is unknown, and so is spelled
         ids = spelled(encode_bytes("\n".join([*words, ""]).encode("utf-8", "replace"), none))
         with quietly():  # what few words leave undetermined is nobody's worry
-            model = NgramLM.fit(Corpus.from_ids(ids, BYTES), order)
-        return cls(NgramLM(BYTES, model.compiled, settings=model.settings, notes=model.notes))  # without its counts
+            model: NgramLM = MODELS["ngram"].fit(Corpus.from_ids(ids, BYTES), order)
+        return cls(type(model)(BYTES, model.compiled, settings=model.settings, notes=model.notes))  # without its counts
 
     def log_probs(self, block: Encoded) -> Floats:
         """log P of the spelling of each unknown word of a text, in order; 0 for `<unk>` itself, which has none."""
@@ -76,14 +74,14 @@ class Spelling:
         """What a model folder keeps of it."""
         return self.model.parts().within(PLACE)
 
-    @classmethod
-    def from_parts(cls, stored: Folder) -> Spelling:
-        """The one that a model folder keeps."""
-        inner = stored.part("spelling", inside=PLACE)
-        vocabulary = vocabulary_in(inner, what="spelling model was")
-        if vocabulary != BYTES:
-            raise stored.damaged(f"{PLACE} is not a model of bytes")
-        return cls(inner.member(MODELS).from_parts(inner, vocabulary))
+
+def read_spelling(stored: Folder) -> Spelling:
+    """The one that a model folder keeps."""
+    inner = stored.part("spelling", inside=PLACE)
+    vocabulary = vocabulary_in(inner, what="spelling model was")
+    if vocabulary != BYTES:
+        raise stored.damaged(f"{PLACE} is not a model of bytes")
+    return Spelling(inner.member(MODELS).from_parts(inner, vocabulary))
 
 
 def spelled(block: Encoded) -> Ids:
