@@ -24,7 +24,7 @@ def test_model_to_arpa_to_model_to_arpa_is_the_same_file(ok: Modlm, files: Files
 def test_the_compact_form_and_back_is_the_same_model(ok: Modlm, files: Files, tmp_path: Path) -> None:
     small, back = tmp_path / "small", tmp_path / "back"
     ok("convert", files.model, small, "--form", "compact")
-    assert "compact" in ok("inspect", small)
+    assert "compact" in ok("inspect", small).out
     ok("convert", small, back, "--form", "fast")
     for array in sorted(files.model.rglob("*.npy")):
         assert (back / array.relative_to(files.model)).read_bytes() == array.read_bytes()

@@ -29,7 +29,7 @@ def fitted(name: str, blocks: Mapping[str, Block]) -> Mixer:
     """Each mixer of the table as it comes out of a few words."""
     layout, vocabulary = ColumnLayout(blocks), next(iter(blocks.values())).vocabulary
     ids = Corpus.from_text(["a b a", "c", "b b c a"], vocabulary).ids
-    rows = rows_of(blocks.values(), ids)
+    rows = rows_of(blocks, ids)
     kept = ids != vocabulary.start
     made: Mixer = MIXERS[name].fitted(layout, blocks, Rows(rows.probs_TK[kept], rows.features_TF[kept]))
     return made

@@ -297,7 +297,7 @@ def test_java_that_is_missing_or_too_old(
 
 def test_pyspark_that_is_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(MissingPackageError, match=r"modlm\[spark\]"):
+    with pytest.raises(MissingPackageError, match=r"'\.\[spark\]'"):
         count_text(["a"], engine="spark")
 
 

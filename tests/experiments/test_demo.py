@@ -93,7 +93,7 @@ def test_without_torch_the_demo_says_what_is_missing_and_does_the_rest(
     monkeypatch.setattr(demo, "find_spec", lambda name: None)
     said: list[str] = []
     result = run_demo(tmp_path / "demo", say=said.append, text=TEXT)
-    assert any("modlm[neural]" in line for line in said)
+    assert any("'.[neural]'" in line for line in said)
     assert [row.label for row in result.rows if row.label in demo.KINDS] == ["modified-kneser-ney"]
     assert result.explained is result.best and result.folder == "ngram"
 

@@ -118,7 +118,12 @@ def test_models_without_counts_come_back(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_model_is_tested_here() -> None:
-    assert set(MODELS) == {"ngram", "mixture", "neural-mixture"}  # the last, of earlier versions, in tests/nets
+    assert set(MODELS) == {
+        "ngram",
+        "compact-ngram",
+        "mixture",
+        "neural-mixture",
+    }  # the second in test_compact_lm.py, the last in nets
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
