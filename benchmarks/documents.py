@@ -210,12 +210,20 @@ def measured(work: Path, asked: argparse.Namespace) -> list[str]:
         shell.run([sys.executable, __file__, "--work", ".", "--theirs", str(count)], threads=1)
         columns["KenLM + sentencepiece"] = "theirs.jsonl"
     found = {name: perplexities(work / file) for name, file in columns.items()}
-    page += ["| | share | " + " | ".join(found) + " |", "|---|--:" * (len(found) + 1) + "|--:|"]
+    page += ["| | share | " + " | ".join(found) + " |", "|---" + "|--:" * (len(found) + 1) + "|"]
     for kind in [*list(SHARES)[1:], "all"]:
         chosen = kinds != "text" if kind == "all" else kinds == kind
         areas = [f"{area(values[kinds == 'text'], values[chosen]):.4f}" for values in found.values()]
         page.append(f"| {kind} | {chosen.mean():.1%} | {' | '.join(areas)} |")
-    page += ["", "## Memory", "", "| documents | peak MB |", "|--:|--:|"]
+    page += [
+        "",
+        "## Memory",
+        "",
+        "Large files have the model taken into memory, small ones leave it mapped.",
+        "",
+        "| documents | peak MB |",
+        "|--:|--:|",
+    ]
     lines = (work / "documents.jsonl").read_text().splitlines(keepends=True)
     for size in asked.memory:
         (work / "some.jsonl").write_text("".join(islice(cycle(lines), size)))

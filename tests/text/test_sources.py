@@ -102,7 +102,7 @@ def test_a_missing_zstandard_package_names_the_extra(tmp_path, monkeypatch):
 
     (tmp_path / "text").write_bytes(b"\x28\xb5\x2f\xfd and so on")
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(MissingPackageError, match=r"modlm\[scale\]"):
+    with pytest.raises(MissingPackageError, match=r"'\.\[scale\]'"):
         content(Files([tmp_path / "text"]))
 
 

@@ -21,6 +21,7 @@ from modlm.model.sampling import Sampling
 
 PURPOSE = "The lm-eval harness"
 LM: Any = require("lm_eval.api.model", extra="lm-eval", purpose=PURPOSE).LM
+require("lm_eval.models", extra="lm-eval", purpose=PURPOSE)  # theirs come first: later ones would not be registered
 register_model: Any = require("lm_eval.api.registry", extra="lm-eval", purpose=PURPOSE).register_model
 
 LENGTH = 256  # words that are generated unless a task says otherwise
