@@ -64,6 +64,11 @@ def test_what_cannot_be_converted_says_why(
     assert outcome.code == 1 and words in outcome.err and not (tmp_path / target).exists()
 
 
+def test_a_source_that_is_missing_is_said_to_be(modlm: Modlm, tmp_path: Path) -> None:
+    outcome = modlm("convert", tmp_path / "none.bin", tmp_path / "a.arpa")
+    assert outcome.code == 1 and "There is no" in outcome.err and not (tmp_path / "a.arpa").exists()
+
+
 def test_json_says_what_became_what(ok: Modlm, files: Files, tmp_path: Path) -> None:
     found = ok("convert", files.model, tmp_path / "a.arpa", "--json").json
     assert (found["from"], found["to"], found["output"]) == ("model", "arpa", str(tmp_path / "a.arpa"))

@@ -238,6 +238,8 @@ def test_the_difference_of_two_models_finds_the_domain(tmp_path: Path, capsys: p
         (["--keep-best", "half"], "a share such as 30%"),
         (["--keep-best", "130%"], "above 0 and up to 1"),
         (["--between", "5,2"], "lower and an upper"),
+        (["--between", "nan,2"], "lower and an upper"),
+        (["--max-perplexity", "nan"], "not nan"),
         (["--max-perplexity", "5", "--against", "x"], "differences"),
     ],
 )

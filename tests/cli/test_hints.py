@@ -29,7 +29,8 @@ def said(capsys: pytest.CaptureFixture[str], *command: object) -> str:
 
 def test_json_as_text(model: Path, tmp_path: Path, capsys, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "d.jsonl").write_text(JSON)
-    assert "add --documents to modlm score, with --field" in said(capsys, "eval", model, tmp_path / "d.jsonl")
+    for command in ("eval", "score"):
+        assert "add --documents to modlm score, with --field" in said(capsys, command, model, tmp_path / "d.jsonl")
     with caplog.at_level(logging.WARNING, "modlm"):
         modlm.load(model).perplexity(tmp_path / "d.jsonl")
     assert "use lm.score_documents, with field=" in caplog.text

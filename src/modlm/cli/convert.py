@@ -59,6 +59,8 @@ def convert(
     from modlm.model.ngram.readable_counts import counts_at
 
     refuse_existing(target, force=force)
+    if not source.exists():
+        raise ConfigError(f"There is no {source} to convert.")
     kind = kind_of(source)
     wanted = to or _wanted(kind, target)
     if kind not in SOURCES.get(wanted, ()):

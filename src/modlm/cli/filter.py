@@ -63,10 +63,12 @@ def filter_documents(
 
     if (max_perplexity is not None) + bool(keep_best) + bool(between) != 1:
         raise ConfigError("Say with one of --max-perplexity, --keep-best and --between which documents to keep.")
+    if max_perplexity is not None and math.isnan(max_perplexity):
+        raise ConfigError("--max-perplexity takes a number, such as 800, not nan.")
     if against is not None and max_perplexity is not None:
         raise ConfigError("With --against differences are ranked, not perplexities. Use --keep-best or --between.")
     bounds = several(between, float, option="--between", example="20,300") or (-math.inf, math.inf)
-    if len(bounds) != 2 or bounds[0] >= bounds[1]:
+    if len(bounds) != 2 or not bounds[0] < bounds[1]:
         raise ConfigError(f"--between takes a lower and an upper bound, such as 20,300, not {between!r}.")
     if against is None and between:
         bounds = tuple(math.log(bound) if bound > 0 else -math.inf for bound in bounds)

@@ -119,13 +119,14 @@ def scored(
 
 def _read(lm: LanguageModel, text: Path, encoding_errors: str) -> Iterator[Encoded]:
     """The text block by block."""
-    from modlm.text.encoding import encode_bytes
+    from modlm.text.encoding import encode_bytes, warn_of_json
     from modlm.text.options import TextOptions
     from modlm.text.sources import Files
 
     errors, before = TextOptions(encoding_errors=encoding_errors).encoding_errors, 0
     for block in Files([text]).blocks(BLOCK_BYTES):
         data = bytes(block.data[: block.size])
+        warn_of_json(block)
         try:
             yield encode_bytes(data.decode(errors=errors).encode(), lm.vocabulary)
         except UnicodeDecodeError as error:

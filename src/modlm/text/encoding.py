@@ -136,17 +136,23 @@ def encoded(source: Files | Sentences, encoders: Sequence[Encoder], options: Tex
     with progress("Reading text", total=source.size(), unit="bytes") as bar:
         for block, result in in_order(work, source.blocks(options.block_bytes), workers=len(encoders)):
             lines = 0 if block.first else lines
-            if block.first and block.data.startswith(b'{"') and isinstance(source, Files):
-                logging.getLogger("modlm").warning(
-                    f"{block.source} looks like JSON, and each of its lines is read as one sentence, braces and all. "
-                    f"For the documents in it use lm.score_documents, with field= for where the text is."
-                )
+            if isinstance(source, Files):
+                warn_of_json(block)
             if isinstance(result, Fault):
                 raise InputError(result.message, path=block.source, line=lines + result.line)
             lines += result.sentences
             words += result.words
             bar.advance(block.consumed, note=f"{short(words / (time.monotonic() - bar.started))} words/s")
             yield result
+
+
+def warn_of_json(block: Block) -> None:
+    """Say at the beginning of a file that its lines are no sentences."""
+    if block.first and bytes(block.data[:2]) == b'{"':
+        logging.getLogger("modlm").warning(
+            f"{block.source} looks like JSON, and each of its lines is read as one sentence, braces and all. "
+            f"For the documents in it use lm.score_documents, with field= for where the text is."
+        )
 
 
 def _run(encoder: Encoder, block: Block, options: TextOptions) -> Encoded | Fault:
