@@ -38,15 +38,8 @@ def count(
     folds: Annotated[int, option("--folds N", "Contiguous parts to cut the text into, for --held-out.", min=2)] = 10,
     counts_of_counts: Annotated[bool, option("--counts-of-counts", "Say how many n-grams occur 1 to 4 times.")] = False,
     engine: options.Engine = None,
-    master: Annotated[
-        str | None,
-        option(
-            "--master URL",
-            "For the engine spark, its master: spark://HOST:PORT, yarn, local[4], ...  [default: MODLM_MASTER, or what "
-            "Spark's own settings say, or local[*]]",
-        ),
-    ] = None,
-    conf: Annotated[list[str] | None, option("--conf KEY=VALUE", "Spark's, as spark.executor.cores=4.")] = None,
+    master: options.Master = None,
+    conf: options.Conf = None,
     memory: options.Memory = None,
     temporary: Annotated[
         str | None, option("--temporary DIR", "For temporary files; all machines must see this place.")
@@ -75,12 +68,9 @@ def count(
         raise ConfigError(f"--master and --conf are for the engine spark, but --engine is {engine}.")
     if places and (continuation or held_out or counts_of_counts):
         raise ConfigError("Skip n-grams (--positions) are counted alone, without continuation counts and folds.")
-    for setting in conf or []:
-        if "=" not in setting or not setting.startswith("spark."):
-            raise ConfigError(f"--conf takes a setting of Spark, spark.NAME=VALUE, not {setting!r}.")
     counting = CountOptions.asked(
         order=None if places else order, edge=edge or "once", positions=places or None, engine=engine, memory=memory,
-        temporary=temporary, master=master, conf=dict(setting.split("=", 1) for setting in conf or []),
+        temporary=temporary, master=master, conf=options.spark_settings(conf),
     )  # fmt: skip
     begun = time.perf_counter()
     reading = text_options(vocab, tokenizer, max_words, min_count=min_count, encoding_errors=encoding_errors)

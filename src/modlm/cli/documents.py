@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from modlm.cli.options import option
+from modlm.cli.options import option, spark_settings
 from modlm.cli.outcome import as_typed, refuse_existing, resumable, wrote
 from modlm.errors import ConfigError
 
@@ -56,6 +56,31 @@ def run(
     resumable("")
     if output is not None:
         wrote(output)
+    return ranking
+
+
+def run_on_spark(
+    model: Path,
+    files: list[Path],
+    output: Path | None,
+    options: DocumentOptions,
+    where: tuple[str, str | None, list[str] | None],
+    *,
+    force: bool,
+) -> Ranking:
+    """The same on a cluster; `where` is what --engine, --master and --conf say."""
+    from modlm.counts import CountOptions
+    from modlm.evaluation.documents_on_spark import score_on_spark
+
+    engine, master, conf = where
+    if engine not in ("", "spark"):
+        raise ConfigError(f"--master and --conf are for the engine spark, but --engine is {engine}.")
+    if output is None:
+        raise ConfigError("On a cluster records go to the files of a folder. Name it with --output.")
+    refuse_existing(output, force=force)
+    how = CountOptions(engine="spark", master=master, conf=spark_settings(conf))
+    ranking = score_on_spark(str(model), files, output, options, how, overwrite=force)
+    wrote(output)
     return ranking
 
 

@@ -77,6 +77,15 @@ Positions = Annotated[
         "leaves it out. --order does not count.",
     ),
 ]
+Master = Annotated[
+    str | None,
+    option(
+        "--master URL",
+        "For the engine spark, its master: spark://HOST:PORT, yarn, local[4], ...  [default: MODLM_MASTER, or what "
+        "Spark's own settings say, or local[*]]",
+    ),
+]
+Conf = Annotated[list[str] | None, option("--conf KEY=VALUE", "Spark's, as spark.executor.cores=4.")]
 Engine = Annotated[
     str | None,
     option(
@@ -110,3 +119,11 @@ def text_options(vocab: Path | None, tokenizer: Path | None, max_words: int | No
     tokens = TokenVocabulary.from_tokenizer(tokenizer) if tokenizer else None
     words = Vocabulary.from_file(vocab) if vocab else tokens
     return TextOptions(vocabulary=words, max_words=max_words, **others)
+
+
+def spark_settings(conf: list[str] | None) -> dict[str, str]:
+    """What --conf says."""
+    for setting in conf or []:
+        if "=" not in setting or not setting.startswith("spark."):
+            raise ConfigError(f"--conf takes a setting of Spark, spark.NAME=VALUE, not {setting!r}.")
+    return dict(setting.split("=", 1) for setting in conf or [])

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from modlm.cli import documents
 from modlm.cli.options import (
+    Conf,
     EncodingErrors,
     Force,
     ForeignTokenizer,
     Json,
+    Master,
     ModelArgument,
     Threads,
     argument,
@@ -48,6 +50,9 @@ def score(
     normalize: documents.Normalize = "",
     split_sentences: documents.SplitSentences = False,
     workers: documents.Workers = None,
+    engine: Annotated[str, option("--engine threads|spark", "spark: on a cluster; the output is a folder.")] = "",
+    master: Master = None,
+    conf: Conf = None,
     force: Force = False,
     tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
@@ -69,6 +74,7 @@ def score(
     echo "the company said" | modlm score model --words
     modlm score model web.jsonl.zst --documents --field content --id url -o scores.jsonl
     modlm score model web.parquet --documents --keep --buckets terciles -o bucketed.jsonl.gz --on-error skip
+    modlm score model 'hdfs://data/web/*.parquet' --documents --id url -o hdfs://data/scores --master spark://host:7077
     zcat web.gz | modlm score model --documents --normalize words --split-sentences | head
     """  # fmt: skip
     from modlm.model.folder import load
@@ -83,13 +89,16 @@ def score(
         )  # fmt: skip
         settings = {"normalize": normalize, "split_sentences": split_sentences}
         files = texts or [Path("-")]
-        ranking = documents.run(model, files, output, options, command="score", force=force, **settings)
+        if engine == "spark" or master or conf:
+            ranking = documents.run_on_spark(model, files, output, options, (engine, master, conf), force=force)
+        else:
+            ranking = documents.run(model, files, output, options, command="score", force=force, **settings)
         if output is not None:
             numbers = documents.summary(ranking) | {"output": str(output)}
             print_json(numbers) if json else print("  ".join(f"{name} {value}" for name, value in numbers.items()))
         return
-    if output is not None or keep or buckets or id_field:
-        raise ConfigError("--output, --keep, --buckets and --id are about documents. Add --documents.")
+    if output is not None or keep or buckets or id_field or engine or master or conf:
+        raise ConfigError("--output, --keep, --buckets, --id and --engine are about documents. Add --documents.")
     lm = load(model, tokenizer=tokenizer)
     each = [scored(lm, text, with_words=words, encoding_errors=encoding_errors) for text in texts or [Path("-")]]
     records = chain.from_iterable(each)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
@@ -10,6 +11,7 @@ from typing import IO
 from modlm.errors import EngineError, InputError
 
 WAY_OUT = "The Spark application's own log has more; MODLM_DEBUG=1 shows it here."
+PYTHON = re.compile(r"^([a-zA-Z][\w.]*(?:Error|Exception)): (.+)$", re.MULTILINE)
 TAIL = 4000  # bytes of Java's last words
 
 
@@ -35,6 +37,13 @@ def _of_spark(error: Exception, log: IO[bytes] | None) -> Exception:
         return InputError("there is no such file.", path=parameters.get("path", "").removeprefix("file:"))
     if condition == "JAVA_GATEWAY_EXITED":
         return EngineError(f"Java did not start. {_last_words(log)}{WAY_OUT}")
+    if "Python worker" in str(error) and (
+        worker := PYTHON.findall(str(error).partition("JVM stacktrace")[0])
+    ):  # the last line of a traceback of a worker
+        kind, said = worker[-1]
+        return EngineError(
+            said if kind.startswith("modlm.") else f"A worker's Python broke off: {kind}: {said} {WAY_OUT}"
+        )
     return EngineError(f"Spark broke off: {_cause(error)}. {WAY_OUT}")
 
 

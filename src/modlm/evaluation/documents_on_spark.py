@@ -1,0 +1,124 @@
+"""Documents scored on a Spark cluster: the records of one machine, in a folder of files that Spark writes.
+
+Workers need modlm, and must see the model where the driver does. Each takes whole batches of rows to the same work as
+one machine's threads, so the numbers are the same; a task that is lost is done again by another worker.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from modlm.counts.engine import CountOptions
+from modlm.counts.spark.session import pyspark_sql, spark_session
+from modlm.counts.spark.watching import watched
+from modlm.errors import ConfigError
+from modlm.evaluation.document_files import DocumentOptions, scored_batch
+from modlm.evaluation.ranking import Ranking
+from modlm.ground.files import new_folder
+from modlm.model.folder import load
+from modlm.model.language_model import LanguageModel
+from modlm.text.documents import Batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SCHEMA = "record string, documents long, empty long, broken long, words long, unknown long"
+SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
+ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+
+def score_on_spark(
+    model: str,
+    paths: Sequence[str | Path],
+    output: Path,
+    options: DocumentOptions,
+    how: CountOptions,
+    *,
+    overwrite: bool = False,
+) -> Ranking:
+    """Score documents at any paths that Spark reads, JSON lines or Parquet; records go to files in a folder."""
+    if options.two_passes:
+        raise ConfigError("Terciles are known when all documents are, and a cluster does one pass. Give perplexities.")
+    if not (options.id or options.keep):
+        raise ConfigError("Lines have no numbers on a cluster. Name the documents with --id, or --keep the records.")
+    python = how.conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    os.environ["PYSPARK_PYTHON"] = python  # which Spark reads; its own setting is for spark-submit
+    target = _url(output)
+    local = not SCHEME.match(target)
+    with (
+        spark_session(how) as session,
+        new_folder(output, overwrite=overwrite) if local else nullcontext(Path(target)) as place,
+    ):
+        session.conf.set(ROWS, "500")
+        sums = _written(session, model, [_url(path) for path in paths], _url(place), options)
+    ranking = Ranking()
+    for name, value in sums.items():
+        setattr(ranking, name, value or 0)
+    return ranking
+
+
+def _written(
+    session: SparkSession, model: str, paths: list[str], place: str, options: DocumentOptions
+) -> dict[str, int | None]:
+    """Do the work; the sums over all documents, each task counted once."""
+    functions, observation = pyspark_sql().functions, pyspark_sql().Observation()
+    with watched(session, "Documents"):
+        frame, form = _frame(session, paths, options.form)
+        work = partial(_records, model, options, form, ", ".join(paths))
+        with warnings.catch_warnings(action="ignore"):  # about versions of pandas, which is not used
+            found = frame.mapInArrow(work, SCHEMA)
+        names = [one.partition(" ")[0] for one in SCHEMA.split(", ")][1:]
+        told = found.observe(observation, *(functions.sum(name).alias(name) for name in names))
+        told.where("record is not null").select("record").write.mode("append").text(place)
+    return dict(observation.get)
+
+
+def _frame(session: SparkSession, paths: list[str], form: str) -> tuple[DataFrame, str]:
+    if form == "text":
+        raise ConfigError(
+            "On a cluster documents come as JSON lines or Parquet: plain text is cut where blank lines are."
+        )
+    if form == "parquet" or (form == "auto" and all(".parquet" in path for path in paths)):
+        return session.read.parquet(*paths), "parquet"
+    return session.read.schema("value string").option("lineSep", "\n").text(paths), "jsonl"
+
+
+def _records(model: str, options: DocumentOptions, form: str, source: str, batches: Iterator[Any]) -> Iterator[Any]:
+    """What a worker does: rows in, records out, and in the first row of each batch its sums."""
+    import pyarrow
+
+    lm = _loaded(model)
+    for rows in batches:
+        data: Any = rows.to_pylist()
+        if form == "jsonl":
+            data = "\n".join(row["value"] for row in data).encode()
+        scored = scored_batch(lm, options, Batch(form, data, source, 1, 0))
+        texts, kept = len(scored.documents.texts), scored.lines.decode().split("\n")[:-1]
+        empty = texts - int(np.isfinite(scored.values).sum())
+        sums = [texts, empty, len(scored.documents.broken), scored.words, scored.unknown]
+        columns = [[*kept, None], *([*([0] * len(kept)), one] for one in sums)]
+        types = [pyarrow.string(), *[pyarrow.int64()] * len(sums)]
+        arrays = [pyarrow.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+        yield pyarrow.RecordBatch.from_arrays(arrays, [one.partition(" ")[0] for one in SCHEMA.split(", ")])
+
+
+@cache
+def _loaded(model: str) -> LanguageModel:
+    """Once a process."""
+    return load(model)
+
+
+def _url(path: str | Path) -> str:
+    """As Spark takes it: a `Path` has lost a slash of `hdfs://`."""
+    text = str(path)
+    return SCHEME.sub(lambda found: f"{found[1]}://", text) if SCHEME.match(text) else str(Path(text).absolute())
