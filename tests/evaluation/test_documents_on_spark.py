@@ -76,7 +76,7 @@ def test_records_are_those_of_one_machine(model: Path, tmp_path: Path, capsys: p
 def test_what_is_refused_leaves_nothing(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str
 ) -> None:
-    (tmp_path / "d.jsonl").write_text('{"id": 1, "text": "the cat"}\n{"id": 2, "te\n')
+    (tmp_path / "d.jsonl").write_text('{"id": 1, "text": "the cat"}\n{"id": 2, "tex\n')
     command = ["score", str(model), str(tmp_path / "d.jsonl"), "--documents", "-o", str(tmp_path / "out"), *more]
     assert run([*command, "--master", "local[1]", *CONF]) == 1
     told = capsys.readouterr().err
@@ -85,7 +85,7 @@ def test_what_is_refused_leaves_nothing(
 
 
 def test_broken_records_are_left_out_and_counted(model: Path, tmp_path: Path, capsys) -> None:
-    (tmp_path / "d.jsonl").write_text('{"id": 1, "text": "the cat"}\n{"id": 2, "te\n{"id": 3}\n')
+    (tmp_path / "d.jsonl").write_text('{"id": 1, "text": "the cat"}\n{"id": 2, "tex\n{"id": 3}\n')
     asked = [
         "score",
         str(model),
