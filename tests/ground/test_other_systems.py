@@ -76,6 +76,8 @@ assert processor()
 
 def ran(folder: Path, script: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "MODLM_CACHE": str(folder / "cache-of-rows")}
+    environment["TMPDIR"] = str(folder / "scratch")  # its own: without locks, a process beside it with locks sweeps it
+    (folder / "scratch").mkdir()
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
