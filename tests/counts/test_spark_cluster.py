@@ -1,131 +1,19 @@
-"""A real cluster on this machine: one master, two workers, each a process of its own; one of the workers dies."""
+"""Counting on a real cluster, of which a worker dies; and interrupted in the middle."""
 
 from __future__ import annotations
 
-import os
 import random
-import re
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-from tests.counts.spark_here import QUICK, why_not
+from tests.counts.loopback_cluster import MARKS, PATIENCE, command, conf_flags, wait_for, with_a_death
+from tests.counts.spark_here import QUICK
 
-pytestmark = [
-    pytest.mark.skipif(bool(why_not()), reason=why_not()),
-    pytest.mark.skipif(os.name != "posix", reason="signals and process groups are those of POSIX"),
-    pytest.mark.xdist_group("spark"),
-]
-
-SOURCE = Path(__file__).parents[2] / "src"
-PATIENCE = 240.0  # seconds; only a broken cluster takes so long
-OPTIONS = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.executor.cores": "1",
-    "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.shuffle.io.maxRetries": "1",  # a worker that is gone does not come back
-    "spark.shuffle.io.retryWait": "1s",
-    "spark.sql.shuffle.partitions": "4",
-    "spark.sql.files.maxPartitionBytes": "60000",
-    "spark.ui.enabled": "false",
-}
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until, f"waited in vain for {what}"
-        time.sleep(0.02)
-
-
-@dataclass(frozen=True)
-class Daemon:
-    """A process with all that it starts, which is what a machine is to the others."""
-
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    def kill(self) -> None:
-        """At once, as when the power fails."""
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-
-    def said(self, pattern: str) -> re.Match[str] | None:
-        return re.search(pattern, self.log.read_text(errors="replace"))
-
-
-def started(name: str, *arguments: str, folder: Path) -> Daemon:
-    import pyspark
-
-    script = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    log = folder / f"{name}.log"
-    settings = {
-        "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": QUICK["spark.driver.extraJavaOptions"],
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_NO_DAEMONIZE": "1",
-    }
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            [script, *arguments], stdout=stream, stderr=stream, env=os.environ | settings, cwd=folder,
-            start_new_session=True,
-        )  # fmt: skip
-    return Daemon(process, log)
-
-
-@dataclass(frozen=True)
-class LoopbackCluster:
-    url: str
-    workers: list[Daemon]
-
-
-@contextmanager
-def running_cluster(folder: Path, *, workers: int) -> Iterator[LoopbackCluster]:
-    deploy = "org.apache.spark.deploy"
-    daemons: list[Daemon] = []
-    try:
-        here = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
-        master = started("master", f"{deploy}.master.Master", *here, folder=folder)
-        daemons.append(master)
-        wait_for(lambda: master.said(r"Starting Spark master at (spark://\S+)") is not None, "the master")
-        found = master.said(r"Starting Spark master at (spark://\S+)")
-        assert found is not None
-        for number in range(workers):
-            limits = ["--cores", "1", "--memory", "600M", "--work-dir", str(folder / f"work-{number}")]
-            worker = f"worker-{number}"
-            daemons.append(started(worker, f"{deploy}.worker.Worker", *here, *limits, found[1], folder=folder))
-        for worker_daemon in daemons[1:]:
-            wait_for(lambda one=worker_daemon: one.said("Successfully registered") is not None, "a worker")  # type: ignore[misc]
-        yield LoopbackCluster(found[1], daemons[1:])
-    finally:
-        for daemon in daemons:
-            daemon.kill()
-
-
-def command(*arguments: object) -> subprocess.Popen[str]:
-    path = os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH", "")]))
-    code = "from modlm.cli import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *(str(argument) for argument in arguments)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path},
-    )  # fmt: skip
+pytestmark = MARKS
 
 
 def folder_bytes(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def executors(cluster: LoopbackCluster) -> list[int]:
-    """How many executors each worker has started for us."""
-    return [worker.log.read_text(errors="replace").count("Asked to launch executor") for worker in cluster.workers]
 
 
 def test_a_worker_that_dies_in_the_middle_does_not_change_the_result(tmp_path: Path) -> None:
@@ -134,22 +22,12 @@ def test_a_worker_that_dies_in_the_middle_does_not_change_the_result(tmp_path: P
     text, place = tmp_path / "text.txt", tmp_path / "tmp"
     text.write_text("".join(" ".join(words[at : at + 11]) + "\n" for at in range(0, len(words), 11)))
     place.mkdir()
-    with running_cluster(tmp_path, workers=2) as cluster:
-        conf = [word for name, value in (QUICK | OPTIONS).items() for word in ("--conf", f"{name}={value}")]
-        where = ["--master", cluster.url, "--temporary", place, *conf]
-        counting = command("count", text, "-o", tmp_path / "cluster", "--order", 4, *where)
-        try:
-            # n-grams are being written, sorted, from what both workers hold of the shuffle
-            wait_for(lambda: any(place.glob("*modlm*/tables/windows")) or counting.poll() is not None, "n-grams")
-            cluster.workers[0].kill()
-            finished = any(place.glob("*modlm*/tables/windows/_SUCCESS"))
-            busy = executors(cluster)
-            _, err = counting.communicate(timeout=PATIENCE)
-        finally:
-            counting.kill()
-            counting.communicate()
-    assert counting.returncode == 0, err
-    assert min(busy) >= 1 and not finished, "both workers took part, and one died before the table was whole"
+    # when it dies, n-grams are being written, sorted, from what both workers hold of the shuffle
+    with_a_death(
+        tmp_path, "count", text, "-o", tmp_path / "cluster", "--order", 4, "--temporary", place,
+        begun=lambda: any(place.glob("*modlm*/tables/windows")),
+        ended=lambda: any(place.glob("*modlm*/tables/windows/_SUCCESS")),
+    )  # fmt: skip
     assert list(place.iterdir()) == []
     alone = command("count", text, "-o", tmp_path / "memory", "--order", 4)
     assert alone.communicate()[1] == ""
@@ -161,10 +39,8 @@ def test_an_interruption_stops_the_jobs_and_leaves_nothing(tmp_path: Path) -> No
     text, place = tmp_path / "text.txt", tmp_path / "tmp"
     text.write_text("a b c d e f g\n" * 20_000)
     place.mkdir()
-    conf = [word for name, value in QUICK.items() for word in ("--conf", f"{name}={value}")]
-    counting = command(
-        "count", text, "-o", tmp_path / "counts", "--master", "local[2]", "--temporary", place, *conf
-    )  # fmt: skip
+    where = ["--master", "local[2]", "--temporary", place, *conf_flags(QUICK)]
+    counting = command("count", text, "-o", tmp_path / "counts", *where)
     try:
         wait_for(lambda: any(place.glob("*modlm*/tables/*")) or counting.poll() is not None, "the first table")
         counting.send_signal(signal.SIGINT)

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.counts.spark_here import QUICK, why_not
-from tests.counts.test_spark_cluster import OPTIONS, PATIENCE, SOURCE, command, executors, running_cluster, wait_for
+from tests.counts.loopback_cluster import MARKS, SOURCE, conf_flags, with_a_death
+from tests.counts.spark_here import QUICK
 
 import modlm
 from modlm.cli.app import run
 
-pytestmark = [
-    pytest.mark.skipif(bool(why_not()), reason=why_not()),
-    pytest.mark.skipif(os.name != "posix", reason="signals and process groups are those of POSIX"),
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore"),
-]
-CONF = [word for name, value in QUICK.items() for word in ("--conf", f"{name}={value}")]
+pytestmark = [*MARKS, pytest.mark.filterwarnings("ignore")]
+CONF = conf_flags(QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +65,8 @@ def test_records_are_those_of_one_machine(model: Path, tmp_path: Path, capsys: p
         (["--id", "id", "--buckets", "terciles"], "one pass"),
         (["--id", "id", "--format", "text"], "JSON lines or Parquet"),
         (["--id", "id", "--conf", "cores=3"], "spark.NAME=VALUE"),
+        (["--id", "id", "--engine", "sparc"], "threads or spark"),
+        (["--id", "id", "--engine", "threads"], "--engine is threads"),
     ],
 )
 def test_what_is_refused_leaves_nothing(
@@ -104,31 +100,16 @@ def test_broken_records_are_left_out_and_counted(model: Path, tmp_path: Path, ca
 
 def test_a_worker_that_dies_in_the_middle_loses_no_record(model: Path, tmp_path: Path) -> None:
     source = documents(tmp_path / "d.jsonl", 30_000)
-    with running_cluster(tmp_path, workers=2) as cluster:
-        own = QUICK | OPTIONS | {
+    place = tmp_path / "out"
+    with_a_death(
+        tmp_path, "score", model, source, "--documents", "--id", "id", "-o", place,
+        begun=lambda: len(list(tmp_path.glob(".*out*/**/part-*"))) > 5,
+        ended=place.exists,
+        **{
             "spark.pyspark.python": sys.executable,
             "spark.executorEnv.PYTHONPATH": str(SOURCE),
             "spark.sql.files.maxPartitionBytes": "20000",
-        }  # fmt: skip
-        conf = [word for name, value in own.items() for word in ("--conf", f"{name}={value}")]
-        place = tmp_path / "out"
-        scoring = command(
-            "score", model, source, "--documents", "--id", "id", "-o", place, "--master", cluster.url, *conf
-        )
-        try:
-
-            def begun() -> bool:
-                return len(list(tmp_path.glob(".*out*/**/part-*"))) > 5 or scoring.poll() is not None
-
-            wait_for(begun, "the first records")
-            busy = executors(cluster)
-            cluster.workers[0].kill()
-            finished = place.exists()
-            _, err = scoring.communicate(timeout=PATIENCE)
-        finally:
-            scoring.kill()
-            scoring.communicate()
-    assert scoring.returncode == 0, err
-    assert min(busy) >= 1 and not finished, "both workers took part, and one died before the end"
+        },
+    )  # fmt: skip
     assert run(["score", str(model), str(source), "--documents", "--id", "id", "-o", str(tmp_path / "alone")]) == 0
     assert records(place) == records(tmp_path / "alone")

@@ -64,22 +64,19 @@ def run_on_spark(
     files: list[Path],
     output: Path | None,
     options: DocumentOptions,
-    where: tuple[str, str | None, list[str] | None],
     *,
+    master: str | None,
+    conf: list[str] | None,
     force: bool,
 ) -> Ranking:
-    """The same on a cluster; `where` is what --engine, --master and --conf say."""
-    from modlm.counts import CountOptions
+    """The same on a cluster."""
     from modlm.evaluation.documents_on_spark import score_on_spark
 
-    engine, master, conf = where
-    if engine not in ("", "spark"):
-        raise ConfigError(f"--master and --conf are for the engine spark, but --engine is {engine}.")
     if output is None:
         raise ConfigError("On a cluster records go to the files of a folder. Name it with --output.")
     refuse_existing(output, force=force)
-    how = CountOptions(engine="spark", master=master, conf=spark_settings(conf))
-    ranking = score_on_spark(str(model), files, output, options, how, overwrite=force)
+    settings = spark_settings(conf)
+    ranking = score_on_spark(str(model), files, output, options, master=master, conf=settings, overwrite=force)
     wrote(output)
     return ranking
 

@@ -89,8 +89,13 @@ def score(
         )  # fmt: skip
         settings = {"normalize": normalize, "split_sentences": split_sentences}
         files = texts or [Path("-")]
-        if engine == "spark" or master or conf:
-            ranking = documents.run_on_spark(model, files, output, options, (engine, master, conf), force=force)
+        engine = engine or ("spark" if master or conf else "threads")
+        if engine not in ("threads", "spark"):
+            raise ConfigError(f"--engine takes threads or spark, not {engine!r}.")
+        if engine == "threads" and (master or conf):
+            raise ConfigError("--master and --conf are for the engine spark, but --engine is threads.")
+        if engine == "spark":
+            ranking = documents.run_on_spark(model, files, output, options, master=master, conf=conf, force=force)
         else:
             ranking = documents.run(model, files, output, options, command="score", force=force, **settings)
         if output is not None:

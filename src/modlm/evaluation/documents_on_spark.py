@@ -7,10 +7,9 @@ one machine's threads, so the numbers are the same; a task that is lost is done 
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache, partial
 from pathlib import Path
@@ -20,6 +19,8 @@ import numpy as np
 
 from modlm.counts.engine import CountOptions
 from modlm.counts.spark.session import pyspark_sql, spark_session
+from modlm.counts.spark.store import has_scheme
+from modlm.counts.spark.text import as_spark_reads
 from modlm.counts.spark.watching import watched
 from modlm.errors import ConfigError
 from modlm.evaluation.document_files import DocumentOptions, scored_batch
@@ -32,8 +33,8 @@ from modlm.text.documents import Batch
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SCHEMA = "record string, documents long, empty long, broken long, words long, unknown long"
-SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
+SUMS = ("documents", "empty", "broken", "words", "unknown")
+SCHEMA = ", ".join(["record string", *(f"{name} long" for name in SUMS)])
 ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
@@ -42,8 +43,9 @@ def score_on_spark(
     paths: Sequence[str | Path],
     output: Path,
     options: DocumentOptions,
-    how: CountOptions,
     *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
     overwrite: bool = False,
 ) -> Ranking:
     """Score documents at any paths that Spark reads, JSON lines or Parquet; records go to files in a folder."""
@@ -51,16 +53,14 @@ def score_on_spark(
         raise ConfigError("Terciles are known when all documents are, and a cluster does one pass. Give perplexities.")
     if not (options.id or options.keep):
         raise ConfigError("Lines have no numbers on a cluster. Name the documents with --id, or --keep the records.")
-    python = how.conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    own = {ROWS: "500", "spark.app.name": "modlm score", **(conf or {})}
+    python = own.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python  # which Spark reads; its own setting is for spark-submit
-    target = _url(output)
-    local = not SCHEME.match(target)
-    with (
-        spark_session(how) as session,
-        new_folder(output, overwrite=overwrite) if local else nullcontext(Path(target)) as place,
-    ):
-        session.conf.set(ROWS, "500")
-        sums = _written(session, model, [_url(path) for path in paths], _url(place), options)
+    sources, target = [as_spark_reads(with_scheme(path)) for path in paths], with_scheme(output)
+    place_of = nullcontext(target) if has_scheme(target) else new_folder(output, overwrite=overwrite)
+    with spark_session(CountOptions(master=master, conf=own)) as session, place_of as place:
+        url = f"file://{place}" if isinstance(place, Path) else place
+        sums = _written(session, model, sources, url, options)
     ranking = Ranking()
     for name, value in sums.items():
         setattr(ranking, name, value or 0)
@@ -77,8 +77,7 @@ def _written(
         work = partial(_records, model, options, form, ", ".join(paths))
         with warnings.catch_warnings(action="ignore"):  # about versions of pandas, which is not used
             found = frame.mapInArrow(work, SCHEMA)
-        names = [one.partition(" ")[0] for one in SCHEMA.split(", ")][1:]
-        told = found.observe(observation, *(functions.sum(name).alias(name) for name in names))
+        told = found.observe(observation, *(functions.sum(name).alias(name) for name in SUMS))
         told.where("record is not null").select("record").write.mode("append").text(place)
     return dict(observation.get)
 
@@ -109,7 +108,7 @@ def _records(model: str, options: DocumentOptions, form: str, source: str, batch
         columns = [[*kept, None], *([*([0] * len(kept)), one] for one in sums)]
         types = [pyarrow.string(), *[pyarrow.int64()] * len(sums)]
         arrays = [pyarrow.array(column, kind) for column, kind in zip(columns, types, strict=True)]
-        yield pyarrow.RecordBatch.from_arrays(arrays, [one.partition(" ")[0] for one in SCHEMA.split(", ")])
+        yield pyarrow.RecordBatch.from_arrays(arrays, ["record", *SUMS])
 
 
 @cache
@@ -118,7 +117,7 @@ def _loaded(model: str) -> LanguageModel:
     return load(model)
 
 
-def _url(path: str | Path) -> str:
-    """As Spark takes it: a `Path` has lost a slash of `hdfs://`."""
-    text = str(path)
-    return SCHEME.sub(lambda found: f"{found[1]}://", text) if SCHEME.match(text) else str(Path(text).absolute())
+def with_scheme(path: str | Path) -> str:
+    """The path as it was typed: a `Path` has lost a slash of `hdfs://`."""
+    scheme, colon, rest = str(path).partition(":/")
+    return f"{scheme}://{rest.lstrip('/')}" if colon and has_scheme(f"{scheme}://") else str(path)

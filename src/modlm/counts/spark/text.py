@@ -60,7 +60,7 @@ class Lines:
 
 def lines_of(session: SparkSession, paths: Sequence[str], options: TextOptions) -> Lines:
     """The lines of all files, each as often as it is given."""
-    texts = [_checked(path) for path in paths]
+    texts = [as_spark_reads(path) for path in paths]
     with failures_as_errors():
         files = [_reader(session, again) for again in _rounds(texts)]
         size = sum(int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()) for frame in files)
@@ -79,7 +79,7 @@ def _rounds(paths: Sequence[str]) -> list[list[str]]:
     return [[path for path in times if times[path] > number] for number in range(max(times.values()))]
 
 
-def _checked(path: str) -> str:
+def as_spark_reads(path: str) -> str:
     """The path as Spark takes it; what Spark would read wrongly without a word is refused."""
     if path == "-":
         raise InputError("Spark reads files, not standard input. Write the text to a file first.", path="-")
