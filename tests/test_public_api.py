@@ -13,9 +13,10 @@ import pytest
 import modlm
 
 PUBLIC = [
-    "Block", "Corpus", "Counts", "Delta", "FeedForward", "FunctionBlock", "Gru", "Kind", "LanguageModel", "Lstm",
-    "Mixture", "Model", "ModlmError", "Ngram", "NgramLM", "Rnn", "Sampling", "Transformer", "Uniform", "Unknown",
-    "Vocabulary", "__version__", "load", "register", "save", "train",
+    "Attention", "Block", "Cache", "Corpus", "Counts", "Delta", "FeedForward", "FunctionBlock", "Gru", "Kind",
+    "LanguageModel", "Lstm", "Mixture", "Model", "ModlmError", "Ngram", "NgramLM", "Online", "Rnn", "Sampling",
+    "TextIndex", "Transformer", "Uniform", "Unknown", "Vocabulary",
+    "__version__", "certify", "index_text", "load", "register", "save", "train",
 ]  # fmt: skip
 SLOW = ["matplotlib", "numba", "rich", "torch", "typer"]
 

@@ -113,7 +113,7 @@ def test_a_page_is_filled_between_its_marks(tmp_path: Path) -> None:
     assert "| shuffle bytes, all jobs | 200 GB | 20 TB |" in text
     # 0.36 core seconds a million words are 3,600 for 10^10
     assert "| core hours, without waiting for disks and network | 1 | 100 |" in text
-    assert "| executor memory a core, if tasks stay as large | 1.3 GB | 1.3 GB |" in text  # 0.6 GB / 0.6 + 0.3 GB
+    assert "| executor memory per core, if tasks stay as large | 1.3 GB | 1.3 GB |" in text  # 0.6 GB / 0.6 + 0.3 GB
 
 
 @pytest.mark.skipif(bool(why_not()), reason=why_not())

@@ -3,6 +3,8 @@
 docs/images/mixture.svg     what p = D · λ means: the numbers are an example, and the product is computed
 docs/images/speed.svg       modlm beside KenLM, from the tables of benchmarks/reports
 docs/images/pruning.svg     perplexity against size, from benchmarks/reports/*-pruning.json
+docs/images/online.svg      what columns that learn bring, by place in the text, from benchmarks/reports/*-online.json
+docs/images/translation.svg perplexity against pairs of sentences, from benchmarks/reports/*-translation.json
 
 The paper's figures, docs/reproduction/*.svg, are drawn by `modlm reproduce all --redraw`, as `make figures` does.
 All share one style, have no background, and read on white as on black. The same numbers give the same bytes.
@@ -95,6 +97,44 @@ def pruning() -> str:
     axes.set_xticks([1, 2, 5, 10, 20, 50])
     axes.legend(frameon=False)
     return figures.svg(figure, "Perplexity against size when a 5-gram model is pruned")
+
+
+# ---- columns that learn ----------------------------------------------------------------------------------------------
+
+
+def online() -> str:
+    """Curves: bits gained a prediction, against how much of the text was read before."""
+    models = json.loads(max(REPORTS.glob("*-online.json")).read_text("utf-8"))["models"]
+    figure, (axes,) = figures.panels(1, 3.6)
+    axes.axhline(0, color="#888888", linewidth=0.8)
+    for place, one in enumerate(models):
+        middles = [(max(part["from"], 30) * part["to"]) ** 0.5 for part in one["gain"]]
+        look = {"color": figures.COLOURS[place], "linestyle": figures.STYLES[place], "marker": figures.MARKS[place]}
+        axes.plot(middles, [part["bits"] for part in one["gain"]], label=one["name"], **look)
+    axes.set(xscale="log", xlabel="words of the text read before", ylabel="bits gained per prediction")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.legend(frameon=False)
+    return figures.svg(figure, "What online columns and a cache gain, by place in the text")
+
+
+# ---- translation -----------------------------------------------------------------------------------------------------
+
+
+def translation() -> str:
+    """Bars: perplexity of the test text by pairs to train on, of the net alone and with all columns."""
+    found = json.loads(max(REPORTS.glob("*-translation.json")).read_text("utf-8"))
+    sizes = sorted({one["pairs"] for one in found})
+    figure, (axes,) = figures.panels(1, 3.2)
+    for place, (row, label) in enumerate({"1": "deltas alone", "4": "lexicon, copy, n-grams and deltas"}.items()):
+        values = [next(one["test"] for one in found if (one["row"], one["pairs"]) == (row, size)) for size in sizes]
+        at = np.arange(len(sizes)) + 0.4 * place - 0.2
+        axes.bar(at, values, 0.36, color=figures.COLOURS[1 - place], label=label)
+        for x, value in zip(at, values, strict=True):
+            axes.annotate(f"{value:.2f}", (x, value), xytext=(0, 3), textcoords="offset points", ha="center")
+    axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
+    axes.set(xlabel="pairs of sentences", ylabel="test perplexity")
+    axes.legend(frameon=False)
+    return figures.svg(figure, "Perplexity of translations against the size of the training text")
 
 
 # ---- p = D · λ -------------------------------------------------------------------------------------------------------
@@ -190,6 +230,8 @@ def main() -> None:
     """Write every figure, and say which changed."""
     with matplotlib.rc_context(figures.STYLE):
         made: dict[Path, str] = {IMAGES / "speed.svg": speed(), IMAGES / "pruning.svg": pruning()}
+        made[IMAGES / "online.svg"] = online()
+        made[IMAGES / "translation.svg"] = translation()
     for path, text in (made | {IMAGES / "mixture.svg": mixture()}).items():
         same = path.is_file() and path.read_text("utf-8") == text
         path.write_text(text, "utf-8")

@@ -22,13 +22,21 @@ COMMANDS: dict[str, list[list[str]]] = {
               ["text", "-o", "pruned", "--prune-entropy", "1e-4"]],
     "eval": [["ngram", "text"], ["mixed", "text"]],
     "score": [["ngram", "text"]],
-    "next": [["ngram", "the cat"]],
+    "next": [["ngram", "the cat"], ["learning", "the cat"]],
     "generate": [["ngram"]],
-    "interpolate": [["ngram", "ngram-wb", "--tune", "text", "-o", "mixed"]],
+    "index": [["text", "-o", "index"]],
+    "find": [["index", "the cat"]],
+    "overlap": [["index", "text", "--least", "3"]],
+    "interpolate": [["ngram", "ngram-wb", "--tune", "text", "-o", "mixed"],
+                    ["ngram", "--online", "3", "--cache", "50", "--tune", "text", "-o", "learning"],
+                    ["ngram", "index", "--tune", "text", "-o", "mixed-index"]],
     "convert": [["ngram", "model.arpa"], ["model.arpa", "from-arpa"]],
-    "train": [["--text", "text", "--valid", "text", "-o", "run", "--epochs", "1", "--hidden", "8"]],
+    "align": [["text", "text", "-o", "table", "--alignments", "links"]],
+    "train": [["--text", "text", "--valid", "text", "-o", "run", "--epochs", "1", "--hidden", "8"],
+              ["--text", "text", "--valid", "text", "--source", "text", "--valid-source", "text", "-o", "conditional",
+               "--epochs", "1", "--hidden", "8"]],
 }  # fmt: skip
-ORDER = "count ngram interpolate eval score next generate convert train".split()
+ORDER = "count ngram index find overlap interpolate eval score next generate convert align train".split()
 NOTE = """
 import json, sys
 from numba.core.dispatcher import Dispatcher

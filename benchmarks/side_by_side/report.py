@@ -54,6 +54,16 @@ def markdown(
     return "\n".join(parts) + "\n"
 
 
+def plain_page(
+    findings: Findings, *, title: str, command: str, commands: Sequence[str], machine: Sequence[str]
+) -> str:  # fmt: skip
+    """Bars, commands and remarks alone."""
+    judged = [bar for bar in findings.bars if bar.met is not None]
+    parts = [f"# {title}", "", f"{sum(bool(bar.met) for bar in judged)} of {len(judged)} bars met.", ""]
+    parts += [*(f"- {line}" for line in machine), "", *_bar_table(findings.bars), "", "```", command, "", *commands]
+    return "\n".join([*parts, "```", "", *(f"- {remark}" for remark in findings.remarks)]) + "\n"
+
+
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
     marks = ["--:" if i in right else "---" for i in range(len(columns))]
     return [f"| {' | '.join(row)} |" for row in (columns, marks, *rows)]

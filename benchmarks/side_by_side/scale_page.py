@@ -111,12 +111,12 @@ def extrapolated(numbers: Numbers, *, price: float) -> list[str]:
     words, ngrams = run["words"], sum(run["ngrams"])
     jobs = run["jobs"].values()
     constants = {
-        "bytes of text a word": run["text_bytes"] / words,
-        "bytes shuffled a word, all jobs": sum(job["shuffle_bytes"] for job in jobs) / words,
-        "bytes in the working folder a word": sum(job["written_bytes"] for job in jobs) / words,
+        "bytes of text per word": run["text_bytes"] / words,
+        "bytes shuffled per word, all jobs": sum(job["shuffle_bytes"] for job in jobs) / words,
+        "bytes in the working folder per word": sum(job["written_bytes"] for job in jobs) / words,
         "processor seconds of Spark's tasks for a million words": sum(job["cpu_seconds"] for job in jobs) / words * 1e6,
-        "bytes of counts for an n-gram": run["output_bytes"] / ngrams,
-        "n-grams of all orders a word": ngrams / words,
+        "bytes of counts per n-gram": run["output_bytes"] / ngrams,
+        "n-grams of all orders per word": ngrams / words,
         "words of the vocabulary": float(run["vocabulary"]),
         "bytes of memory of the largest task": max(job["peak_memory_bytes"] for job in jobs),
     }
@@ -149,16 +149,16 @@ def _worked_out(
         law, words = growth.get("n-grams of all orders"), growth.get("words of the vocabulary")
         ngrams = law.at(size) if law else density * size
         vocabulary = words.at(size) if words else constants["words of the vocabulary"]
-        shuffled = constants["bytes shuffled a word, all jobs"] * size
+        shuffled = constants["bytes shuffled per word, all jobs"] * size
         hours = constants["processor seconds of Spark's tasks for a million words"] * size / 1e6 / 3600
-        counts = ngrams * constants["bytes of counts for an n-gram"]
+        counts = ngrams * constants["bytes of counts per n-gram"]
         columns.append(
             {
-                "text": amount(constants["bytes of text a word"] * size, "B"),
+                "text": amount(constants["bytes of text per word"] * size, "B"),
                 "shuffle bytes, all jobs": amount(shuffled, "B"),
-                "working folder": amount(constants["bytes in the working folder a word"] * size, "B"),
+                "working folder": amount(constants["bytes in the working folder per word"] * size, "B"),
                 f"tasks of a shuffle of {PARTITION / 1e6:.0f} MB": amount(shuffled / PARTITION),
-                "executor memory a core, if tasks stay as large": amount(
+                "executor memory per core, if tasks stay as large": amount(
                     constants["bytes of memory of the largest task"] / FOR_TASKS + RESERVED, "B"
                 ),
                 "vocabulary, uncut": amount(vocabulary),
@@ -167,7 +167,7 @@ def _worked_out(
                 f"shards of at most {amount(MOST_NGRAMS)} n-grams": f"{math.ceil(ngrams / MOST_NGRAMS):,}",
                 "core hours, without waiting for disks and network": amount(hours),
                 f"hours on {CORES:,} cores": amount(hours / CORES),
-                f"dollars, at an assumed {price:g} for a core hour": amount(hours * price),
+                f"dollars, at an assumed {price:g} per core hour": amount(hours * price),
             }
         )
     return [[name, *(column[name] for column in columns)] for name in columns[0]]

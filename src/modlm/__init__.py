@@ -21,6 +21,9 @@ from modlm.ground.deferred import defer_kernels
 if TYPE_CHECKING:
     from modlm.blocks.function import FunctionBlock as FunctionBlock
     from modlm.counts.counts import Counts as Counts
+    from modlm.counts.indexing import index_text as index_text
+    from modlm.counts.suffixes import TextIndex as TextIndex
+    from modlm.evaluation.certificate import certify as certify
     from modlm.families import register as register
     from modlm.model.folder import load as load
     from modlm.model.folder import save as save
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
     from modlm.model.sampling import Sampling as Sampling
     from modlm.text.corpus import Corpus as Corpus
     from modlm.text.vocabulary import Vocabulary as Vocabulary
+    from modlm.training.from_python import Attention as Attention
     from modlm.training.from_python import Block as Block
+    from modlm.training.from_python import Cache as Cache
     from modlm.training.from_python import Delta as Delta
     from modlm.training.from_python import FeedForward as FeedForward
     from modlm.training.from_python import Gru as Gru
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
     from modlm.training.from_python import Lstm as Lstm
     from modlm.training.from_python import Model as Model
     from modlm.training.from_python import Ngram as Ngram
+    from modlm.training.from_python import Online as Online
     from modlm.training.from_python import Rnn as Rnn
     from modlm.training.from_python import Transformer as Transformer
     from modlm.training.from_python import Uniform as Uniform
@@ -49,7 +55,9 @@ __version__ = "0.1.0"
 defer_kernels()
 
 _HOMES = {
+    "Attention": "modlm.training.from_python",
     "Block": "modlm.training.from_python",
+    "Cache": "modlm.training.from_python",
     "Corpus": "modlm.text.corpus",
     "Counts": "modlm.counts.counts",
     "Delta": "modlm.training.from_python",
@@ -63,12 +71,16 @@ _HOMES = {
     "Model": "modlm.training.from_python",
     "Ngram": "modlm.training.from_python",
     "NgramLM": "modlm.model.ngram_lm",
+    "Online": "modlm.training.from_python",
     "Rnn": "modlm.training.from_python",
     "Sampling": "modlm.model.sampling",
+    "TextIndex": "modlm.counts.suffixes",
     "Transformer": "modlm.training.from_python",
     "Uniform": "modlm.training.from_python",
     "Unknown": "modlm.training.from_python",
     "Vocabulary": "modlm.text.vocabulary",
+    "certify": "modlm.evaluation.certificate",
+    "index_text": "modlm.counts.indexing",
     "load": "modlm.model.folder",
     "register": "modlm.families",
     "save": "modlm.model.folder",

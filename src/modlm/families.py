@@ -120,6 +120,11 @@ BLOCKS = Family(
         "delta": "blocks.delta:DeltaBlock",
         "model": "blocks.model:ModelBlock",
         "function": "blocks.function:FunctionBlock",
+        "online": "blocks.online:OnlineBlock",
+        "cache": "blocks.cache:CacheBlock",
+        "infinite": "blocks.infinite:InfiniteBlock",
+        "lexicon": "blocks.lexicon:LexiconBlock",
+        "copy": "blocks.copy:CopyBlock",
         "given": "integrations.mixture_fusion:GivenBlock",
         "causal-lm": "integrations.hugging_face.lm_block:CausalLmBlock",
     },
@@ -144,6 +149,7 @@ BODIES = Family(
         "gru": "nets.bodies:Gru",
         "lstm": "nets.bodies:Lstm",
         "transformer": "nets.transformer:Transformer",
+        "attention": "nets.attention:AttentionLstm",
     },
 )
 MODELS = Family(
@@ -152,6 +158,7 @@ MODELS = Family(
     {
         "ngram": "model.ngram_lm:NgramLM",
         "compact-ngram": "model.compact_lm:CompactLM",
+        "kenlm": "model.kenlm:KenlmModel",
         "mixture": "model.mixture:Mixture",
         "neural-mixture": "model.mixture:Mixture",  # as earlier versions wrote mixtures whose mixer is a net
     },

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modlm.blocks.block import DELTA, NOTHING, Block, ColumnLayout
+from modlm.blocks.block import DELTA, NOTHING, Beside, Block, ColumnLayout, one_each
 from modlm.blocks.constant import UniformBlock
 from modlm.blocks.ngram import NgramBlock
 from modlm.counts.counting import count_text
@@ -42,20 +42,35 @@ class BrokenLawError(ModlmError, AssertionError):
 
 
 def check_block(block: Block, *, seed: int = 0) -> None:
-    """Columns are distributions, rows are their entries, features are numbers, and a folder gives the block back."""
+    """Columns are distributions, rows are their entries, features are numbers, and a folder gives the block back.
+
+    A block that learns scores a word before it learns it, says the same word by word as along a text, and leaves what
+    others remember as it is.
+    """
     vocabulary = block.vocabulary
     _law(len(set(block.columns)) == len(block.columns) > 0, "every column has a label of its own", block.columns)
     _law(len(set(block.features)) == len(block.features), "every feature has a label of its own", block.features)
-    if block.kind != DELTA:
+    if block.per_source:
+        _check_over_sources(block, _sentences(vocabulary, seed), np.random.default_rng(seed))
+    elif block.kind != DELTA:
         for window in _windows(vocabulary, seed):
             _check_columns(block, window)
-        _check_rows(block, _sentences(vocabulary, seed))
+        ids = _sentences(vocabulary, seed)
+        _check_learning(block, np.tile(ids, 3)) if block.reads.learns else _check_rows(block, ids)
     _check_kept(block, _sentences(vocabulary, seed))
 
 
 def _check_columns(block: Block, window: Ids) -> None:
     said = f"after {_words(block.vocabulary, window)}"
     columns_1JK, features_1F = block.after(window[None])
+    _check_proper(block, said, columns_1JK, features_1F)
+    longer = np.concatenate((np.full(2, 0, np.uint32), window))
+    if block.reads.words <= len(window) and (window != NOTHING).all():
+        same = np.array_equal(block.after(longer[None])[0], columns_1JK)
+        _law(same, f"words beyond the context of {block.reads.words} do not matter", said)
+
+
+def _check_proper(block: Block, said: str, columns_1JK: Floats, features_1F: Floats) -> None:
     shape = (1, len(block.vocabulary), len(block.columns))
     _law(columns_1JK.shape == shape, f"columns are B by J by K, here {shape}", f"{said} they are {columns_1JK.shape}")
     _law(bool((columns_1JK >= 0).all()), "no probability is negative", f"{said} the least is {columns_1JK.min():.3g}")
@@ -63,10 +78,6 @@ def _check_columns(block: Block, window: Ids) -> None:
     _law(np.allclose(sums_K, 1, rtol=0, atol=EXACT), "every column sums to 1", f"{said} the sums are {sums_K.tolist()}")
     _law(features_1F.shape == (1, len(block.features)), "features are B by F", f"{said} they are {features_1F.shape}")
     _law(bool(np.isfinite(features_1F).all()), "features are numbers", f"{said} they are {features_1F[0].tolist()}")
-    longer = np.concatenate((np.full(2, 0, np.uint32), window))
-    if block.reads.words <= len(window) and (window != NOTHING).all():
-        same = np.array_equal(block.after(longer[None])[0], columns_1JK)
-        _law(same, f"words beyond the context of {block.reads.words} do not matter", said)
 
 
 def _check_rows(block: Block, ids: Ids) -> None:
@@ -88,16 +99,74 @@ def _check_rows(block: Block, ids: Ids) -> None:
         )
 
 
+def _check_learning(block: Block, ids: Ids) -> None:
+    """Word by word, with what is remembered by then; what comes later, the word itself included, is not known."""
+    whole, memory_1, places = block.rows(ids), one_each(None, 1), list[tuple[int, Beside]]()
+    _law(whole.memory is not None, "the rows of a block that learns come with its memory", "they do not")
+    for place, word in enumerate(ids.tolist()):
+        places.append((place, Beside(memory=memory_1)))
+        memory_1 = block.remember(memory_1, ids[place : place + 1])
+        if word == block.vocabulary.start:
+            at_start = (whole.probs_TK[place] == 1).all() and (whole.features_TF[place] == 0).all()
+            _law(bool(at_start), "at <s> probabilities are 1 and features 0", "they are not")
+            places.pop()
+    for place, beside in places:  # when all of it has been read: a memory is what it was
+        window = ids[max(0, place - max(1, block.reads.words)) : place]
+        columns_1JK, features_1F = block.after(window[None], beside)
+        said = f"for word {place + 1} of {_words(block.vocabulary, ids)}"
+        _check_proper(block, said, columns_1JK, features_1F)
+        entries = columns_1JK[0, ids[place]], whole.probs_TK[place]
+        law = "a word is scored by what was read before it, and nothing that is read later changes that"
+        _law(np.allclose(*entries, atol=EXACT), law, f"{said}: {entries}")
+        same = np.allclose(features_1F[0], whole.features_TF[place], atol=1e-6)
+        _law(same, "rows have their context's features", said)
+    first = block.rows(ids[: len(ids) // 2])
+    second = block.rows(ids[len(ids) // 2 :], Beside(memory=first.memory))
+    halves = np.concatenate((first.probs_TK, second.probs_TK))
+    _law(np.allclose(halves, whole.probs_TK, atol=EXACT), "two parts are the whole", "with the memory passed on")
+
+
+def _check_over_sources(block: Block, ids: Ids, rng: np.random.Generator) -> None:
+    """A distribution for each word of a source, however long it is, and nothing beyond it."""
+    if (words := block.source_vocabulary) is None:
+        raise BrokenLawError("This law is broken: a block over sources has a source_vocabulary. Found: none.")
+    starts = np.append(np.flatnonzero(ids == block.vocabulary.start), len(ids))
+    sizes = [(0, 1, 200, 3)[n % 4] for n in range(len(starts) - 1)]
+    beside = Beside([rng.integers(0, len(words), size).astype(np.uint32) for size in sizes])
+    windows_B1 = np.full((len(sizes), 1), block.vocabulary.start, np.uint32)
+    columns_BJS, rows = block.after(windows_B1, beside)[0], block.rows(ids, beside)
+    shape = (len(sizes), len(block.vocabulary), max(sizes))
+    _law(columns_BJS.shape == shape, f"columns are B by J by S, here {shape}", columns_BJS.shape)
+    for n, source in enumerate(beside.sources):
+        said, own = f"over {' '.join(words.decode(source[:9]))!r}", slice(starts[n] + 1, starts[n + 1])
+        sums_S = columns_BJS[n].sum(axis=0)
+        proper = np.allclose(sums_S[: len(source)], 1, rtol=0, atol=EXACT) and bool((columns_BJS[n] >= 0).all())
+        _law(proper, "every column sums to 1", f"{said} the sums are {sums_S[:9].tolist()}")
+        _law(not columns_BJS[n, :, len(source) :].any(), "there is nothing beyond a source", said)
+        _law(np.allclose(columns_BJS[n, ids[own]], rows.probs_TK[own]), "a row is an entry of each column", said)
+        features_SF = block.source_features(source)
+        right = features_SF.shape == (len(source), len(block.features)) and bool(np.isfinite(features_SF).all())
+        _law(right, "features are S by F numbers", f"{said} they are {features_SF.shape}")
+    weights_BS, added_BJ = rng.random(columns_BJS.shape[::2]), np.zeros(shape[:2])
+    block.to_mix(windows_B1, beside)[1](weights_BS, added_BJ)
+    same = np.allclose(added_BJ, np.einsum("bjs,bs->bj", columns_BJS, weights_BS))
+    _law(same, "what is added are the columns under their weights", "it is not")
+
+
 def _check_kept(block: Block, ids: Ids) -> None:
     """Saved and loaded in a mixture; a block that cannot be saved says so itself."""
-    flat = {"flat": UniformBlock(block.vocabulary)} if block.kind == DELTA else {}
+    flat = {"flat": UniformBlock(block.vocabulary)} if block.kind == DELTA or block.per_source else {}
     layout = ColumnLayout({"mine": block, **flat})
-    mixture = Mixture(block.vocabulary, {"mine": block, **flat}, StaticMixer(np.full(len(layout), 1 / len(layout))))
+    count = len(layout) + len(layout.over_source)
+    mixture = Mixture(block.vocabulary, {"mine": block, **flat}, StaticMixer(np.full(count, 1 / count), layout))
+    sources = [np.arange(n % 3, dtype=np.uint32) for n in range(np.count_nonzero(ids == block.vocabulary.start))]
+    beside = Beside(sources if block.per_source else ())
     with tempfile.TemporaryDirectory() as folder:
         mixture.save(Path(folder, "model"))
         functions = {"mine": getattr(block, "function", None)}
         again = load(Path(folder, "model"), functions={k: f for k, f in functions.items() if f is not None})
-        same = np.array_equal(again.log_probs(ids), mixture.log_probs(ids))
+        assert isinstance(again, Mixture)
+        same = np.array_equal(again.log_probs(ids, beside), mixture.log_probs(ids, beside))
     _law(same, "what was saved comes back", "a loaded model gives other probabilities")
 
 

@@ -17,7 +17,12 @@ import pytest
 from tiny_runs import free_port
 
 SRC = Path(__file__).parents[2] / "src"
-WAIT = 60  # seconds until a server has loaded its models on a busy machine
+WAIT = 180  # seconds until a server has loaded its models on a busy machine
+ALIVE = {
+    "Text": ".word-card .shares", "Next words": ".product .lambda", "Compare": ".movers li",
+    "Why": ".why-table tbody tr", "Runs": ".chart path.curve",
+}  # fmt: skip
+"""Names of the explorer's pages, and what each has when it has something to show."""
 SENTENCES = [
     "the cat sat on the mat",
     "the dog sat on the rug",
@@ -122,6 +127,12 @@ class Explorer:
         self.page.goto(self.served.address + (f"#{fragment}" if fragment else ""))
         self.page.wait_for_selector("html[data-ready]")
         return self
+
+    def every_page_is_alive(self) -> None:
+        """Goes through all five, with a text in the editor, and waits for what each is for."""
+        for name, shown in ALIVE.items():
+            self.button(name).click()
+            self.page.locator(shown).first.wait_for()
 
     def type(self, text: str) -> None:
         self.page.locator("#text-input").fill(text)

@@ -25,6 +25,14 @@ def test_an_empty_page_teaches_and_offers_examples(explorer: Explorer) -> None:
     assert explorer.text() == ""
 
 
+@pytest.mark.parametrize(("view", "shown"), [("compare", ".movers li"), ("why", ".why-table tbody tr")])
+def test_other_views_without_a_text_offer_examples_too(explorer: Explorer, view: str, shown: str) -> None:
+    explorer.open(f"view={view}")
+    explorer.button("One odd word").click()
+    explorer.page.locator(shown).first.wait_for()
+    assert not explorer.page.get_by_role("heading", name="Begin with a text").is_visible()
+
+
 def test_words_are_coloured_by_their_bits_as_the_server_gives_them(explorer: Explorer) -> None:
     explorer.open().type(TEXT)
     explorer.scored("quacked")

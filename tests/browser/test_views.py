@@ -157,12 +157,13 @@ def test_runs_are_drawn_and_grow_by_themselves(browser: Any, explorer: Explorer,
     row = page.locator(".run-list tbody tr", has_text="going")
     row.get_by_text("not finished").wait_for()
     cells = row.locator("td").all_inner_texts()
-    assert cells[1:6] == ["3", "1.50", "100.0", "100.0", "66.7"]  # evaluations, epochs, 300/3 twice, 200/3
+    assert cells[1:4] == ["100.0", "100.0", "66.7"]  # 300/3 twice, 200/3
+    assert cells[5:7] == ["1.50", "3"]  # epochs, evaluations
     chart = page.get_by_label("Perplexity", exact=True).locator("figure")
     assert chart.locator("path.curve").count() == 4  # two runs, two parts
     add_line(explorer.served.folder / "going")
     row.get_by_text("growing").wait_for()
-    assert row.locator("td").nth(1).inner_text() == "4"
+    assert row.locator("td").nth(6).inner_text() == "4"
     page.get_by_label("done", exact=True).uncheck()
     assert chart.locator("svg:not(.key) path.curve").count() == 2
     explorer.button("Linear").click()
@@ -218,13 +219,7 @@ def test_a_folder_as_the_demo_leaves_it_has_every_page_alive(browser: Any, tmp_p
     NgramLM.fit(SENTENCES, order=2, smoothing="absolute").save(folder / "hybrid" / "model")
     served = Served(tmp_path, ["demo"], [])
     explorer = Explorer(browser, served).open("text=the+cat+sat&at=5")
-    alive = {
-        "Text": ".word-card .shares", "Next words": ".product .lambda", "Compare": ".movers li",
-        "Why": ".why-table tbody tr", "Runs": ".chart path.curve",
-    }  # fmt: skip
-    for name, shown in alive.items():
-        explorer.button(name).click()
-        explorer.page.locator(shown).first.wait_for()
+    explorer.every_page_is_alive()
     assert explorer.page.get_by_label("Model").locator("option").all_inner_texts() == ["hybrid", "ngram"]
     explorer.close()
     served.stop()

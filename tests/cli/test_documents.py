@@ -168,16 +168,42 @@ def test_an_unfinished_file_of_other_settings_is_refused(
 
 
 def test_a_pipe_sees_records_before_all_is_read(model: Path) -> None:
-    small = "from modlm.text import documents\ndocuments.document_batches.__kwdefaults__['batch_bytes'] = 64"
-    code = f"import sys\n{small}\nfrom modlm.cli.app import main\nmain(sys.argv[1:])"
-    command = [sys.executable, "-c", code, "score", str(model), "--documents", "--workers", "1"]
+    command = [sys.executable, "-m", "modlm", "score", str(model), "--documents", "--workers", "3"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ) as process:
         assert process.stdin and process.stdout
-        line = json.dumps({"text": "the cat sat on the mat " * 50}).encode() + b"\n"
-        process.stdin.write(line * 120)  # more than is taken from a file at a time
-        process.stdin.flush()
-        assert json.loads(process.stdout.readline())["words"] == 300
+        for words in (2, 5):
+            process.stdin.write(json.dumps({"text": "cat " * words}).encode() + b"\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["words"] == words
         process.communicate(timeout=60)
+
+
+def test_a_tokenizer_is_used_for_documents_too(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    pytest.importorskip("tokenizers")
+    from tests.small_tokenizers import SENTENCES, byte_level
+
+    (tmp_path / "tokenizer.json").write_bytes(byte_level())
+    (tmp_path / "t.txt").write_text("\n".join(SENTENCES) + "\n")
+    asked = ["--tokenizer", str(tmp_path / "tokenizer.json")]
+    named = [str(tmp_path / name) for name in ("t.txt", "lm", "lm.arpa")]
+    assert run(["ngram", named[0], "-o", named[1], "--arpa", named[2], "--order", "2", *asked]) == 0
+    found = []
+    for model, more in ((named[1], []), (named[2], asked)):
+        capsysbinary.readouterr()
+        assert run(["score", model, named[0], "--documents", *more]) == 0
+        found.append(json.loads(capsysbinary.readouterr().out))
+    assert found[1] == pytest.approx(found[0], rel=1e-5) and found[0]["unknown"] == 0
+
+
+def test_what_cannot_be_read_or_written_leaves_nothing(model: Path, tmp_path: Path, capsys) -> None:
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "folder").mkdir()
+    command = ["score", str(model), str(tmp_path / "empty"), "--documents", "--force", "-o"]
+    for name, message in (("o", "no documents"), ("folder", "is a folder")):
+        assert run([*command, str(tmp_path / name)]) == 1 and message in capsys.readouterr().err
+    filtered = ["filter", str(model), str(tmp_path / "empty"), "-o", str(tmp_path / "o"), "--keep-best", "5%"]
+    assert run([*filtered, "--histogram", str(tmp_path / "x.foo")]) == 1 and "svg, png" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "folder"]
 
 
 def test_filter_keeps_the_best_and_shows_what_it_did(

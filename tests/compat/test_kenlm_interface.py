@@ -179,20 +179,25 @@ def test_another_kind_of_model_is_refused_with_a_way_out(tmp_path: Path) -> None
 
 
 @pytest.fixture
-def exchanged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Imports a package anew with our module, or the real one, in place of kenlm."""
-    names = set(sys.modules)
+def exchanged() -> Iterator[Any]:
+    """Imports a package anew with our module, or the real one, in place of kenlm; afterwards modules are as before."""
+
+    def held(name: str) -> bool:
+        return name.split(".")[0] in ("kenlm", "pyctcdecode", "datatrove")
+
+    def leave() -> dict[str, ModuleType]:
+        return {name: sys.modules.pop(name) for name in list(sys.modules) if held(name)}
+
+    before = leave()
 
     def load(package: str, kenlm: ModuleType) -> Any:
-        monkeypatch.setitem(sys.modules, "kenlm", kenlm)
-        for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
-            monkeypatch.delitem(sys.modules, name)
+        leave()
+        sys.modules["kenlm"] = kenlm
         return pytest.importorskip(package, reason=f"{package} is not installed")
 
     yield load
-    for name in set(sys.modules) - names:
-        if name.startswith(("pyctcdecode", "datatrove")):
-            del sys.modules[name]
+    leave()
+    sys.modules.update(before)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -14,13 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modlm.blocks import CONSTANT_BLOCKS, NOTHING, NgramBlock
-from modlm.blocks.block import Block
+from modlm.blocks.block import ALONE, Beside, Block, one_each
+from modlm.blocks.cache import CacheBlock
 from modlm.blocks.function import FunctionBlock
+from modlm.blocks.infinite import InfiniteBlock
 from modlm.blocks.model import ModelBlock
+from modlm.blocks.online import OnlineBlock
 from modlm.counts.counts import Counts
+from modlm.counts.indexing import index_corpus
 from modlm.families import BLOCKS
 from modlm.model.language_model import sliding_windows
 from modlm.smoothing import SMOOTHERS, estimate
+from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
 from small_texts import EDGES, TEXT_LISTS, TEXTS, contexts_of, counts_of, flat_ids, model_of, windows_of
 
@@ -47,7 +52,12 @@ BUILDERS: dict[str, Builder] = {
     **{f"ngram {smoothing}": smoothed(smoothing) for smoothing in SMOOTHERS},
     **{name: constant(name) for name in CONSTANT_BLOCKS},
     "model": lambda counts: ModelBlock(model_of(["a b c", "a q"], order=3), counts.vocabulary),
+    "infinite": lambda counts: InfiniteBlock(
+        index_corpus(Corpus.from_text(["a b c", "a q"], counts.vocabulary)), least=(1, 2)
+    ),
     "function": lambda counts: FunctionBlock(length, columns=("f",), context_length=2, vocabulary=counts.vocabulary),
+    "cache": lambda counts: CacheBlock(counts.vocabulary, words=9),
+    "online": lambda counts: OnlineBlock(counts.vocabulary, order=3, words=40, decay=0.9),
 }
 
 
@@ -71,16 +81,28 @@ def check(block: Block, counts: Counts, text: list[str]) -> None:
     starts = np.maximum.accumulate(np.where(outside, np.arange(len(ids)), 0))
     windows_TC = sliding_windows(ids, 7)
     windows_TC[np.arange(7, 0, -1)[None, :] > (np.arange(len(ids)) - starts)[:, None]] = NOTHING
-    columns_TJK, features_TF = block.after(windows_TC[~outside])
+    beside = Beside(memory=memories(block, ids)[~outside]) if block.reads.learns else ALONE
+    columns_TJK, features_TF = block.after(windows_TC[~outside], beside)
     assert np.allclose(columns_TJK[np.arange(len(columns_TJK)), ids[~outside]], rows.probs_TK[~outside], atol=1e-12)
     assert np.allclose(features_TF, rows.features_TF[~outside], atol=1e-12)
+
+
+def memories(block: Block, ids: np.ndarray) -> np.ndarray:
+    """What a block that learns remembers before each word of a text."""
+    found_T, memory_1 = one_each(None, len(ids)), one_each(None, 1)
+    for place in range(len(ids)):
+        found_T[place] = memory_1[0]
+        memory_1 = block.remember(memory_1, ids[place : place + 1])
+    return found_T
 
 
 def test_every_kind_of_block_that_a_folder_can_hold_is_tested() -> None:
     assert {name.split()[0] for name in BUILDERS} == set(BLOCKS) - {
         "causal-lm",
+        "copy",
         "delta",
         "given",
+        "lexicon",
     }  # where they are used
 
 

@@ -104,7 +104,7 @@ WRONG: dict[str, tuple[Callable[[Path], None], str]] = {
     "levels falling": (entry("levels", [0, 1, 11, 9, 300]), "do not fit a vocabulary"),
     "levels absurd": (
         entry("levels", [0, 1, 11, 2**70, 2**71]),
-        "levels must be a whole number from 0 up to 4294",
+        "levels must be a whole number from 0 up to 2814",
     ),
     "levels of another size": (entry("levels", [0, 1, 12, 13, 14]), "has .* entries"),
     "cut_off of strings": (entry("cut_off", ["a"]), "cut_off must be a whole number"),

@@ -15,7 +15,7 @@ from modlm.counts.disk import count as count_on_disk
 from modlm.counts.disk_runs import RowsUK
 from modlm.counts.disk_trie import TrieWriter
 from modlm.counts.engine import count_in_memory
-from modlm.errors import ConfigError, EstimationError, OutputError
+from modlm.errors import ConfigError, OutputError
 from modlm.text.corpus import Corpus
 from small_texts import EDGES, TEXT_LISTS, TEXTS
 
@@ -111,12 +111,6 @@ def test_the_files_are_gone_while_the_result_lives(tmp_path: Path) -> None:
 def test_a_temporary_place_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="nowhere"):
         count_text(["a"], engine="disk", temporary=tmp_path / "nowhere")
-
-
-def test_more_ngrams_than_can_be_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("modlm.counts.disk_trie.MOST", 10)
-    with pytest.raises(EstimationError, match="Use a lower order"):
-        count_text(["a b c d e"], order=5, engine="disk")
 
 
 def test_frequencies_are_wide_only_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -305,5 +305,5 @@ def try_bombs(tries: int) -> Outcome:
 
 ROWS = {
     "hostile-folders": Row("model folders made to do harm, fast and full", try_folders, small=len(FOLDERS), full=1000),
-    "bombs": Row("bombs in gz, bz2, xz, zst (5 GB unpacked) at every reader", try_bombs, small=20, full=80),
+    "bombs": Row("bombs in gz, bz2, xz, zst (5 GB decompressed) at every reader", try_bombs, small=20, full=80),
 }

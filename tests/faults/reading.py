@@ -30,7 +30,7 @@ def try_reader(names: tuple[str, ...], tries: int) -> Outcome:
         outcome.survived += found.total()
         outcome.count("read", found["read"])
         outcome.count("refused", found.total() - found["read"])
-    outcome.figures["a_second"] = round(outcome.tried / (time.monotonic() - begun))
+    outcome.figures["per_second"] = round(outcome.tried / (time.monotonic() - begun))
     return outcome
 
 

@@ -278,7 +278,7 @@ async def try_soak(seconds: int) -> Outcome:
         await asyncio.gather(*(one(client) for client in range(16)))
         await watching
     third = max(sizes[: max(1, len(sizes) // 3)])
-    outcome.figures |= {"seconds": seconds, "requests_a_second": round(outcome.tried / seconds)}
+    outcome.figures |= {"seconds": seconds, "requests_per_second": round(outcome.tried / seconds)}
     outcome.figures |= {"MiB_after_a_third": third >> 20, "MiB_at_the_end": sizes[-1] >> 20}
     outcome.check("soak, memory", None if sizes[-1] <= FLAT * third else f"{[size >> 20 for size in sizes]}")
     return outcome

@@ -112,9 +112,6 @@ def test_a_small_folder_does_what_models_do(tmp_path: Path) -> None:
 
 
 def test_what_has_no_compact_form_says_so() -> None:
-    pruned = NgramLM.fit(TEXT, 3, prune=(0, 0, 1))
-    with pytest.raises(ConfigError, match="without pruning"):
-        CompactLM.of(pruned)
     with pytest.raises(ConfigError, match="Only n-gram models"):
         in_form(model_of(TEXT).as_mixture(), "compact")
     with pytest.raises(ConfigError, match="Known: fast, compact"):

@@ -27,7 +27,7 @@ from modlm.smoothing import SMOOTHERS, estimate
 from small_texts import TEXTS, counts_of, model_of
 
 TEXT = TEXTS["random sentences"]
-KINDS = ("ngram", "wide", "compact", "compact-reals", "heuristic", "static")
+KINDS = ("ngram", "wide", "compact", "compact-reals", "compact-given", "heuristic", "static")
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +46,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "wide": model_of(TEXT, order=3, edge="repeat", smoothing="witten-bell"),
         "compact": CompactLM.of(model),
         "compact-reals": CompactLM.of(model_of(TEXT, order=3, edge="repeat", smoothing="witten-bell")),
+        "compact-given": CompactLM.of(model.pruned(1e-3), 8),
         "heuristic": model.as_mixture(),
         "static": Mixture(counts.vocabulary, blocks, StaticMixer(np.array([0.4, 0.1, 0.4, 0.1]))),
     }

@@ -123,7 +123,8 @@ def test_every_kind_of_model_is_tested_here() -> None:
         "compact-ngram",
         "mixture",
         "neural-mixture",
-    }  # the second in test_compact_lm.py, the last in nets
+        "kenlm",
+    }  # compact-ngram in test_compact_lm.py, neural-mixture in nets, kenlm in test_kenlm_model.py
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:

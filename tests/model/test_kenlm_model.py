@@ -15,7 +15,7 @@ import modlm
 from modlm import Corpus, NgramLM, Vocabulary
 from modlm.blocks.block import NOTHING
 from modlm.blocks.model import ModelBlock
-from modlm.errors import InputError, VocabularyError
+from modlm.errors import InputError, ModelFolderError, VocabularyError
 from modlm.model.interpolation import interpolate
 from modlm.model.kenlm import KenlmModel
 from modlm.model.ngram.arpa import save_arpa
@@ -99,8 +99,17 @@ def test_a_trie_converts_to_a_model_and_an_arpa_file_with_its_numbers(name: str,
 
 @pytest.mark.parametrize("name", PROBING)
 def test_hash_tables_cannot_be_listed(name: str, tmp_path: Path) -> None:
+    model = opened(name)
     with pytest.raises(InputError, match="hashes in place of n-grams"):
-        opened(name).save(tmp_path / "folder")
+        model.as_ngram()
+    model.save(tmp_path / "folder")  # which keeps the file as it is
+    again = modlm.load(tmp_path / "folder", verify="full")
+    for one in (again, pickle.loads(pickle.dumps(again))):
+        assert isinstance(one, KenlmModel) and one.score_batch(SENTENCES) == pytest.approx(model.score_batch(SENTENCES))
+    cut = np.load(tmp_path / "folder" / "kenlm.npy")[:-40]
+    np.save(tmp_path / "folder" / "kenlm.npy", cut)
+    with pytest.raises(ModelFolderError):
+        modlm.load(tmp_path / "folder")
 
 
 @pytest.mark.parametrize("name", WORDLESS)
@@ -131,12 +140,17 @@ def test_it_is_a_column_over_other_words(name: str) -> None:
     assert columns_BJK[0, other.id("quux"), 0] == pytest.approx(quux) and min(nila, dafe) > 0
 
 
-def test_it_takes_part_in_a_mixture() -> None:
-    theirs = opened("o5.trie")
+@pytest.mark.parametrize("name", ("o5.trie", "o5.probing"))
+def test_it_takes_part_in_a_mixture(name: str, tmp_path: Path) -> None:
+    theirs = opened(name)
     small = NgramLM.fit(["nila"], 1, vocabulary=theirs.vocabulary)
     result = interpolate({"small": small, "kenlm": theirs}, [sentence for sentence in SENTENCES[:20] if sentence])
     assert result.weights["kenlm"] > 0.5
     assert result.mixture.next_words("nila dafe", 2)[0].shares["kenlm"] > 0
+    result.mixture.save(tmp_path / "mixed")
+    assert modlm.load(tmp_path / "mixed").score("nila dafe") == pytest.approx(
+        result.mixture.score("nila dafe"), abs=1e-5
+    )
 
 
 def test_models_pickle_by_their_path() -> None:

@@ -143,6 +143,16 @@ def test_the_counts_of_an_ngram_are_those_of_the_text(ask: Ask) -> None:
     assert (three["counted"], ngram["columns"][1]["counted"]) == ("occurrences", "continuations")
 
 
+def test_a_share_from_an_index_comes_with_its_sentences(ask: Ask) -> None:
+    long = ask("/why", model="infinite", context="b a", word="b")["blocks"][1]
+    assert long["kind"] == "infinite"
+    for column in long["columns"]:
+        words = " ".join([*column["context"], "b"]).removeprefix("<s> ")
+        assert column["count"] >= len(column["sources"]) > 0
+        for source in column["sources"]:
+            assert source["words"] == words and words in TEXT[source["line"] - 1]
+
+
 def test_fallbacks_and_weights_follow_from_each_other(ask: Ask) -> None:
     columns = columns_in(ask("/why", context="b a", word="b"))
     left = 1.0

@@ -89,6 +89,7 @@ def test_the_examples_of_the_documentation_are_answered(client: TestClient) -> N
             name = about["requestBody"]["content"]["application/json"]["schema"]["$ref"].rsplit("/")[-1]
             for example in schema["components"]["schemas"][name]["examples"]:
                 told = example | ({"models": ["ngram", "arpa"]} if "models" in example else {})
+                told |= {"model": "online"} if "session" in example else {}
                 assert client.post(path, json=told).status_code == 200, (path, example)
 
 

@@ -84,7 +84,23 @@ def test_broken_records_are_named_by_their_lines(tmp_path: Path) -> None:
     found = all_of(tmp_path / "d", form="jsonl")
     assert found.texts == ["good"]
     assert [error.line for error in found.broken] == [2, 4, 5, 6]
-    assert "is a int" in str(found.broken[0]) and "strings here: body" in str(found.broken[3])
+    assert "type int" in str(found.broken[0]) and "strings here: body" in str(found.broken[3])
+
+
+def test_bytes_that_are_not_utf_8_break_a_document_or_are_replaced(tmp_path: Path) -> None:
+    for form, data in (("text", b"one\n\ntw\xff\n"), ("jsonl", b'{"text": "one"}\n\n{"text": "tw\xff"}\n')):
+        (tmp_path / "d").write_bytes(data)
+        *_, batch = document_batches([tmp_path / "d"], form=form)
+        found = batch.documents()
+        assert [error.line for error in found.broken] == [3] and "tw" not in "".join(found.texts)
+        assert batch.documents(errors="replace").texts[-1] == "tw\ufffd"
+
+
+def test_a_field_that_is_needed_breaks_a_record_without_it(tmp_path: Path) -> None:
+    (tmp_path / "d").write_text('{"text": "a"}\n{"text": "b", "url": null}\n')
+    (batch,) = document_batches([tmp_path / "d"])
+    found = batch.documents(needs="url")
+    assert found.texts == ["b"] and "'url'" in str(found.broken[0])
 
 
 def test_a_json_array_says_how_to_write_it(tmp_path: Path) -> None:

@@ -160,6 +160,15 @@ def test_a_plain_vocabulary_of_tokens_can_be_given_its_tokenizer(vocabulary: Tok
         with_tokenizer(Vocabulary.from_words(["alpha", "beta"]), byte_level())
 
 
+def test_words_that_are_no_tokens_are_known_by_their_spelling() -> None:
+    """SentencePiece writes what it does not know as it is spelled, and models of such text know it."""
+    own = TokenVocabulary.from_tokenizer(word_pieces())
+    tokens = with_tokenizer(Vocabulary.from_words([*own.words[2:], "☂"]), word_pieces())
+    assert "<unk>" in own.split("the ☂ bank ☃")
+    found = tokens.split("the ☂ bank ☃")
+    assert "☂" in found and found[-1] == "<unk>" and [*found].count("<unk>") == 1
+
+
 def test_what_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         TokenVocabulary.from_tokenizer(tmp_path)

@@ -13,13 +13,13 @@ import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modlm.errors import ModlmError
-from modlm.ground.arrays import AnyFloats, Floats, Ids
+from modlm.ground.arrays import AnyFloats, Bools, Floats, Ids, Ints
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
@@ -65,6 +65,8 @@ class Beside:
     memory: Any = None
     """What a block that learns has kept of all that was read before; beside windows an array of objects, one for each.
     Beside several blocks, this by the name of each. None: nothing was read yet."""
+    features: Sequence[Floats] = ()
+    """For each source the features (S, F) of the columns over its words, those of all blocks side by side."""
 
     def of(self, name: str) -> Beside:
         """What one of several blocks is given."""
@@ -75,11 +77,22 @@ class Beside:
             memory_B[place] = None if kept is None else kept.get(name)
         return Beside(self.sources, memory_B)
 
+    def knowing(self, memory: Any) -> Beside:
+        """The same, with this memory where there is none."""
+        return self if self.memory is not None or memory is None else Beside(self.sources, memory)
+
     def along(self, ids: Ids, start: int) -> Beside:
         """The source of every position of a text."""
         if not self.sources:
             return ALONE
-        return Beside([self.sources[number] for number in (np.cumsum(ids == start) - 1).tolist()])
+        numbers = (np.cumsum(ids == start) - 1).tolist()
+        features = [self.features[number] for number in numbers] if self.features else ()
+        return Beside([self.sources[number] for number in numbers], features=features)
+
+    @property
+    def longest(self) -> int:
+        """How many words the longest source has."""
+        return max(map(len, self.sources), default=0)
 
 
 ALONE = Beside()
@@ -111,6 +124,21 @@ class Rows:
         )
 
 
+class HeldOut(Protocol):
+    """The columns of a block for folds of the text that it was made from."""
+
+    def copy(self) -> Self:
+        """The same for another thread."""
+        ...
+
+    def fill(
+        self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats, *, counted: slice, sizes: Sequence[int],
+        kept_T: Bools | None, beside: Beside,
+    ) -> None:  # fmt: skip
+        """The log rows and features of a fold from everything else, as `HeldOutColumns.fill` explains."""
+        ...
+
+
 class Block(abc.ABC):
     """Neighbouring columns of D; `after` is all that a block must know of them, the rest can be had from it."""
 
@@ -123,6 +151,16 @@ class Block(abc.ABC):
     steady: int = 0
     """How many features, the first ones, are the same after every context: they would tell a net the fold it is in."""
     reads: Reads = Reads()
+    per_source: ClassVar[bool] = False
+    """Whether it has a column for each word of the source, under one label: S columns, in bulk as many as the longest
+    source has words, all 0 beyond the words of a shorter one. Features are then of columns, not of contexts."""
+
+    source_vocabulary: Vocabulary | None = None
+    """The words of the sources that it looks at itself."""
+
+    def source_features(self, words_S: Ids) -> Floats:
+        """The features (S, F) of the columns over source words."""
+        return np.zeros((len(words_S), len(self.features)))
 
     @abc.abstractmethod
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
@@ -197,6 +235,10 @@ class Block(abc.ABC):
         features_TF[:] = found.features_TF
         return found.memory
 
+    def held_out(self, ids: Ids, starts: Ints) -> HeldOut | None:
+        """What gives rows of a text without a fold of it, if the block was made from that text and knows how."""
+        return None
+
     @abc.abstractmethod
     def parts(self) -> Parts:
         """What a model folder keeps of it."""
@@ -225,7 +267,8 @@ class ColumnLayout:
     """Which columns and features of D belong to which block.
 
     A column is called by its label, with the block's name before it where labels alone would be ambiguous. The dense
-    columns come first; the J delta columns stand behind them under one name.
+    columns come first; those over the words of a source, which are not counted here, stand behind them, block by block;
+    the J delta columns are the last, under one name.
     """
 
     def __init__(self, blocks: Blocks) -> None:
@@ -234,7 +277,9 @@ class ColumnLayout:
         self.vocab_size = max((len(block.vocabulary) for block in blocks.values()), default=0)
         self.deltas = self.vocab_size if any(block.kind == DELTA for block in blocks.values()) else 0
         """J, or 0 without delta columns."""
-        blocks = {name: block for name, block in blocks.items() if block.kind != DELTA}
+        self.over_source = {name: block.features for name, block in blocks.items() if block.per_source}
+        """The blocks with a column for each source word, and the labels of the features of each."""
+        blocks = {name: block for name, block in blocks.items() if block.kind != DELTA and not block.per_source}
         labels = [label for block in blocks.values() for label in block.columns]
         alone = len(set(labels)) == len(labels) and all(labels)
         names: list[str] = []
@@ -251,8 +296,24 @@ class ColumnLayout:
         self.names = (*names, DELTA) if self.deltas else tuple(names)
 
     def __len__(self) -> int:
-        """How many weights there are: one for each dense column and each word with a delta column."""
+        """How many weights there are without a source: one for each dense column and each word with a delta column."""
         return self.dense + self.deltas
+
+    def names_over(self, sources: Sequence[Ids], vocabulary: Vocabulary | None) -> tuple[str, ...]:
+        """The names of all columns; those over a source, the longest if there are several, have its words in them."""
+        longest = max(sources, key=len, default=np.zeros(0, np.uint32))
+        words = vocabulary.decode(longest) if vocabulary else []
+        over = [f"{name}[{place}] {word}" for name in self.over_source for place, word in enumerate(words, start=1)]
+        return (*self.names[: self.dense], *over, *self.names[self.dense :])
+
+    def parts_of(self, weights: int) -> dict[str, slice]:
+        """Where the columns of each block stand among so many of all, the deltas' without a name."""
+        own = {name: span.columns for name, span in self.spans.items()}
+        size = (weights - len(self)) // max(1, len(self.over_source))
+        return own | {
+            name: slice(self.dense + place * size, self.dense + (place + 1) * size)
+            for place, name in enumerate(self.over_source)
+        }
 
 
 def rows_of(blocks: Blocks, ids: Ids, beside: Beside = ALONE) -> Rows:
@@ -308,3 +369,9 @@ def trimmed(windows_BC: Ids) -> Ids:
     """Windows without the columns at the left in which there are no words; one column stays."""
     used = np.flatnonzero((windows_BC != NOTHING).any(axis=0))
     return windows_BC[:, min(used[0], windows_BC.shape[1] - 1) if len(used) else -1 :]
+
+
+def since_the_start(windows_BC: Ids, begins_BC: Bools) -> Ids:
+    """Windows with NOTHING before the last place at which a context begins."""
+    behind_BC: Ints = np.cumsum(begins_BC[:, ::-1], axis=1)[:, ::-1] - begins_BC  # how many begin after each place
+    return np.where(behind_BC > 0, np.uint32(NOTHING), windows_BC)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Span
+from modlm.blocks.source_rows import SourceRows, source_rows
 from modlm.ground.arrays import Bools, Ids, Ints, Singles, in_parallel
 from modlm.ground.files import new_folder
 from modlm.store.folder import ARRAY, Folder, open_folder
@@ -53,6 +54,8 @@ class LogRows:
     """The source sentence of each sentence of the whole text, where sentences come with one."""
     memory: Any = None
     """What blocks that learn keep of the text, by name."""
+    over_sources: SourceRows | None = None
+    """The rows of the columns over these sources, if there are any; never in the folder."""
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, verify: Verify = "fast") -> LogRows:
@@ -107,8 +110,15 @@ class LogRows:
 def log_rows(blocks: Blocks, ids: Ids, start: int, beside: Beside = ALONE) -> LogRows:
     """The rows of a text in which sentences begin with the id `start`."""
     with new_rows(ids, np.append(np.flatnonzero(ids == start), len(ids)), blocks) as rows:
-        kept = {name: block.log_rows(ids, *rows.block(name), beside.of(name)) for name, block in blocks.items()}
+        kept = {
+            name: block.log_rows(ids, *rows.block(name), beside.of(name))
+            for name, block in blocks.items()
+            if not block.per_source
+        }
     memory = {name: kept[name] for name, block in blocks.items() if block.reads.learns}
+    if any(block.per_source for block in blocks.values()):
+        sources = beside.sources or [np.zeros(0, np.uint32)] * rows.sentences
+        rows = replace(rows, over_sources=source_rows(blocks, ids, rows.starts, sources))
     return replace(rows, sources=beside.sources, memory=memory or None) if memory or beside.sources else rows
 
 

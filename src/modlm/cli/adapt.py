@@ -17,6 +17,12 @@ def adapt(
     text: Annotated[list[Path], option("--text TEXT", "Text to count. Repeatable.")],
     valid: Annotated[Path, option("--valid TEXT", "Text that was not counted, to learn λ from.")],
     output: ModelOutput,
+    beside: Annotated[
+        list[Path] | None, option("--beside TEXT", "Count this too, in columns of its own. Repeatable.")
+    ] = None,
+    online: Annotated[int, option("--online N", "Columns of the text read so far, orders 1 to N.", min=0, max=32)] = 0,
+    cache: Annotated[int, option("--cache N", "A column of the last N tokens.", min=0)] = 0,
+    index: Annotated[list[Path] | None, option("--index DIR", "Columns of a text index. Repeatable.")] = None,
     gguf: Annotated[str, option("--gguf FILE", "The weights: a GGUF file in the folder.")] = "",
     test: Annotated[Path | None, option("--test TEXT", "Text that is only reported.")] = None,
     order: Annotated[int, option("--order N", "Tokens in the longest n-gram.", min=1, max=16)] = 5,
@@ -26,7 +32,11 @@ def adapt(
         int, option("--tune-lines N", "Learn λ from the last N lines, not counted; --valid says when to stop.", min=0)
     ] = 0,
     context: Annotated[str, option("--context document|sentence", "Does it see the lines before?")] = "document",
-    window: Annotated[int, option("--window N", "How many tokens the model sees at most.", min=2)] = 512,
+    window: Annotated[int, option("--window N", "How many tokens the model sees at most.", min=2)] = 1024,
+    overlap: Annotated[
+        int | None, option("--overlap N", "How many of them again in the next window.  [default: a quarter]", min=0)
+    ] = None,
+    dtype: Annotated[str, option("--dtype float32|bfloat16", "In which the model computes.")] = "float32",
     hidden_state: Annotated[bool, option("--hidden-state", "Let λ read the model's last hidden vector too.")] = False,
     hidden: Annotated[int, option("--hidden N", "Hidden units of the net behind λ.", min=1)] = 64,
     epochs: Annotated[int, option("--epochs N", "Passes over its training rows at most.", min=1)] = 40,
@@ -36,7 +46,7 @@ def adapt(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Mix a causal language model with counts of a text.
+    """Mix a causal language model with counts of texts, of the text so far, and with a text index.
 
     The model stays frozen and is run once over the validation and test texts; what it said is cached, so an interrupted
     command goes on when it is given again. Nothing is downloaded. The folder that is written is a model like any other,
@@ -44,6 +54,7 @@ def adapt(
 
     \b
     modlm adapt --hf smollm2 --text train.txt --valid valid.txt --test test.txt -o adapted
+    modlm adapt --hf smollm2 --text train.txt --valid valid.txt --online 5 -o adapted
     modlm eval adapted other.txt
     """  # fmt: skip
     from modlm.cli.outcome import as_typed, refuse_existing, resumable, wrote
@@ -60,9 +71,11 @@ def adapt(
     from modlm.model.folder import card_of, save
     from modlm.training.row_cache import cache_folder
 
+    overlap = (window // 4 if context == "document" else 0) if overlap is None else overlap
     config = AdaptConfig(
-        hf=hf, gguf=gguf, text=tuple(text), valid=valid, test=test, order=order, smoothing=smoothing, mixer=mixer,
-        tune_lines=tune_lines, reading=Reading(context=context, window=window, hidden=hidden_state),
+        hf=hf, gguf=gguf, text=tuple(text), beside=tuple(beside or ()), online=online, cache=cache,
+        index=tuple(index or ()), dtype=dtype, valid=valid, test=test, order=order, smoothing=smoothing, mixer=mixer,
+        tune_lines=tune_lines, reading=Reading(context=context, window=window, hidden=hidden_state, overlap=overlap),
         training=mixer_run(hidden_state=hidden_state, hidden=hidden, epochs=epochs, seed=seed), device=device,
     )  # fmt: skip
     resumable(as_typed("adapt"), when=cache_folder().parent / "lm")
@@ -76,7 +89,6 @@ def adapt(
 
 
 def table(mixtures: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """A line for each mixture, in units that compare."""
     first = mixtures["lm alone"]["bits_per_byte"]
     rows = [
         [
@@ -89,7 +101,6 @@ def table(mixtures: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def print_report(report: dict[str, Any]) -> None:
-    """The numbers for people."""
     for text, mixtures in report["texts"].items():
         any_of = next(iter(mixtures.values()))
         print(f"{text}: {any_of['predictions']:,} tokens, {any_of['text_words']:,} words, {any_of['bytes']:,} bytes")
@@ -112,7 +123,6 @@ def print_report(report: dict[str, Any]) -> None:
 
 
 def facts(config: AdaptConfig, result: Result) -> list[str]:
-    """For the card."""
     about = f"A mixture of the frozen causal language model and counts of its tokens up to order {config.order}; λ is "
     return [
         about + config.mixer,

@@ -19,6 +19,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from modlm.cli.adapt import adapt
+from modlm.cli.align import align
+from modlm.cli.certify import certify
 from modlm.cli.compare import compare
 from modlm.cli.convert import convert
 from modlm.cli.count import count
@@ -27,6 +29,7 @@ from modlm.cli.evaluate import evaluate
 from modlm.cli.families import families
 from modlm.cli.filter import filter_documents
 from modlm.cli.generate import generate
+from modlm.cli.index_text import find, index, overlap
 from modlm.cli.inspect_path import inspect
 from modlm.cli.interpolate import interpolate
 from modlm.cli.next_words import next_words
@@ -38,24 +41,23 @@ from modlm.cli.schema import schema
 from modlm.cli.score import score
 from modlm.cli.serve import serve
 from modlm.cli.train import train
+from modlm.cli.translate import translate
 from modlm.cli.tune import tune
 from modlm.cli.warm import warm
 from modlm.errors import LostProcessError
 from modlm.ground import compiling
 
 app = typer.Typer(
-    name="modlm",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    name="modlm", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)
+)  # fmt: skip
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo, "count": count, "ngram": ngram, "train": train, "tune": tune, "eval": evaluate, "score": score,
-    "filter": filter_documents, "compare": compare, "next": next_words, "generate": generate,
-    "interpolate": interpolate, "convert": convert, "inspect": inspect, "rescore": rescore, "serve": serve,
-    "adapt": adapt, "reproduce": reproduce, "families": families, "warm": warm, "schema": schema,
+    "filter": filter_documents, "compare": compare, "certify": certify, "next": next_words, "generate": generate,
+    "index": index, "find": find, "overlap": overlap, "interpolate": interpolate, "convert": convert,
+    "inspect": inspect, "rescore": rescore, "translate": translate, "serve": serve, "adapt": adapt, "align": align,
+    "reproduce": reproduce, "families": families, "warm": warm, "schema": schema,
 }  # fmt: skip
 
 
@@ -94,15 +96,17 @@ def modlm(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from; may stand anywhere.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error comes from; works anywhere on the line.")
+    ] = False,
 ) -> None:
     """Language models as mixtures, n-gram, neural and hybrid: train, evaluate, query, mix, prune, export, inspect.
 
     MODEL is a model folder, a run folder with a model in it, or an ARPA file. TEXT has one sentence per line, may be
-    packed (gz, bz2, xz, zst), and may be - for standard input.
+    compressed (gz, bz2, xz, zst), and may be - for standard input.
 
     \b
-    modlm demo                                  a few minutes on text that Python carries
+    modlm demo                                  a few minutes on text that ships with Python
     modlm ngram train.txt -o model              train an n-gram model
     modlm train --text T --valid V -o run       train a net, interpolated n-grams, or a hybrid
     modlm eval model test.txt                   perplexity
@@ -112,7 +116,6 @@ def modlm(
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit with its code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     debug = os.environ.get("MODLM_DEBUG", "0") not in ("", "0")
     words = given[: given.index("--")] if "--" in given else given

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modlm.cli.options import Json, Threads, argument, option
+from modlm.cli.options import Json, Source, Threads, argument, check_source, option
 from modlm.cli.printing import number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 def compare(
     paths: Annotated[list[Path], argument("MODEL MODEL... TEXT", "Two or more models, then a text (- for stdin).")],
-    words: Annotated[int, option("--words", "How many words to list that gained or lost most.", min=0)] = 5,
-    draws: Annotated[int, option("--draws", "Bootstrap draws for the interval; 0 for none.", min=0)] = 1000,
-    seed: Annotated[int, option("--seed", "Random seed for the bootstrap.")] = 1,
+    source: Source = None,
+    words: Annotated[int, option("--words N", "How many words to list that gained or lost most.", min=0)] = 5,
+    draws: Annotated[int, option("--draws N", "Bootstrap draws for the interval; 0 for none.", min=0)] = 1000,
+    seed: Annotated[int, option("--seed N", "Random seed for the bootstrap.")] = 1,
     threads: Threads = None,
     json: Json = False,
 ) -> None:
     """Compare models with the first one on a text.
 
-    The ratio is of perplexities: 0.95 means 5% less. Its interval (95%) comes from drawing sentences again; when it
-    does not hold 1, the difference is more than chance.
+    The ratio is of perplexities: 0.95 means 5% less. Its interval (95%) comes from resampling sentences; if it does
+    not contain 1, the difference is more than chance.
 
     \b
     modlm compare witten-bell kneser-ney test.txt
@@ -40,7 +41,9 @@ def compare(
 
     names = [str(path) for path in paths[:-1]]
     models = [load(path) for path in paths[:-1]]
-    comparison = compare_models(models, paths[-1], rng=np.random.default_rng(seed), draws=draws)
+    for model, path in zip(models, paths[:-1], strict=True):
+        check_source(model, path, source)
+    comparison = compare_models(models, paths[-1], rng=np.random.default_rng(seed), draws=draws, source=source)
     print_json(as_records(comparison, names, most=words)) if json else _print_comparison(comparison, names, words)
 
 

@@ -105,7 +105,6 @@ def count(
 
 
 def print_summary(report: dict[str, Any]) -> None:
-    """The numbers for people."""
     print(f"Counts up to order {report['order']}, {report['words']:,} {report['units']}, ", end="")
     print(f"{report['sentences']:,} sentences")
     columns = ["order", "n-grams"]

@@ -56,7 +56,6 @@ def demo(
 
 
 def print_texts(target: Path, *, overwrite: bool) -> None:
-    """Write the texts, and say how large they are."""
     from modlm.experiments.demo_text import write_texts
 
     sources = write_texts(target, overwrite=overwrite)

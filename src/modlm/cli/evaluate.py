@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Threads, argument, option
+from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Source, Threads, argument, check_source, option
 from modlm.cli.printing import number, print_json, print_table
 from modlm.ground.files import scratch_folder
 
@@ -26,6 +26,7 @@ COLUMNS = {  # what is shown: by which name it stands in a report, and with how 
 def evaluate(
     paths: Annotated[list[Path], argument("MODEL... TEXT", "One or more models, then a text (- for stdin).")],
     by_frequency: Annotated[bool, option("--by-frequency", "Also by how often a word was seen in training.")] = False,
+    source: Source = None,
     train: Annotated[list[Path] | None, option("--train TEXT", "With --by-frequency: where to count words.")] = None,
     tokenizer: ForeignTokenizer = None,
     encoding_errors: EncodingErrors = "strict",
@@ -35,13 +36,14 @@ def evaluate(
     """Perplexity of a text under one or more models.
 
     Every word and the end of every sentence is a prediction. Unknown words count as <unk>; the second number leaves
-    them out. Words/s includes reading the text, but not starting up. Models of words and of subwords compare by bits a
-    byte, and by perplexity per word: that of the words between white space and one end a line.
+    them out. Words/s includes reading the text, but not starting up. Models of words and of subwords compare by bits
+    per byte, and by perplexity per word: that of the words between white space and one end per line.
 
     \b
     modlm eval model test.txt
     modlm eval small large.arpa test.txt.gz --by-frequency
     modlm eval model test.txt --json | jq .perplexity
+    modlm eval model test.en --source test.ja
     """  # fmt: skip
     from modlm.evaluation.by_frequency import perplexity_by_frequency, word_frequencies
     from modlm.model.folder import load
@@ -53,8 +55,10 @@ def evaluate(
     with readable_twice(text) as place:
         for path in models:
             model = load(path, tokenizer=tokenizer)
+            check_source(model, path, source)
             model.perplexity([""])  # compiled code is loaded now, so that words/s is about the text alone
-            found = model.perplexity(place, encoding_errors=encoding_errors)
+            own = source if model.reads.source else None
+            found = model.perplexity(place, source=own, encoding_errors=encoding_errors)
             report: dict[str, Any] = {"model": str(path), "text": str(text), **found.as_dict()}
             if by_frequency:
                 parts = perplexity_by_frequency(model, place, word_frequencies(model, train))

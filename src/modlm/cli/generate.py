@@ -10,15 +10,15 @@ from modlm.cli.printing import print_json
 
 def generate(
     model: ModelArgument,
-    count: Annotated[int, option("--count -n", "How many sentences.", min=1)] = 5,
-    context: Annotated[str, option("--context", "Words that every sentence starts with.")] = "",
+    count: Annotated[int, option("-n --count N", "How many sentences.", min=1)] = 5,
+    context: Annotated[str, option("--context WORDS", "Words that every sentence starts with.")] = "",
     temperature: Annotated[
-        float, option("--temperature", "Below 1 is safer, above 1 bolder; 0 takes the most probable word.")
+        float, option("--temperature X", "Below 1 is safer, above 1 bolder; 0 takes the most probable word.")
     ] = 1.0,
-    top_k: Annotated[int, option("--top-k", "Draw only from the k most probable words; 0 for all.")] = 0,
-    top_p: Annotated[float, option("--top-p", "Draw from the top words of this total probability.")] = 1.0,
-    max_words: Annotated[int, option("--max-words", "Stop a sentence after this many words.")] = 100,
-    seed: Annotated[int | None, option("--seed", "Random seed; the same seed draws the same sentences.")] = None,
+    top_k: Annotated[int, option("--top-k N", "Draw only from the k most probable words; 0 for all.")] = 0,
+    top_p: Annotated[float, option("--top-p X", "Draw from the top words of this total probability.")] = 1.0,
+    max_words: Annotated[int, option("--max-words N", "Stop a sentence after this many words.")] = 100,
+    seed: Annotated[int | None, option("--seed N", "Random seed; the same seed draws the same sentences.")] = None,
     tokenizer: ForeignTokenizer = None,
     json: Json = False,
 ) -> None:

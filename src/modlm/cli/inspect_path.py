@@ -51,7 +51,6 @@ def inspect(
 
 
 def describe_model(path: Path, verify: Verify) -> About:
-    """A model folder."""
     from modlm.model.folder import load
 
     model = load(path, verify=verify)

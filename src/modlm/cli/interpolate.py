@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def interpolate(
-    models: Annotated[list[Path], argument("MODEL...", "Model folders or ARPA files.")],
+    models: Annotated[list[Path], argument("MODEL...", "Model folders or ARPA files, and text indexes (modlm index).")],
     tune: Annotated[Path, option("--tune TEXT", "Held-out text that the weights are tuned to.")],
     output: ModelOutput,
     over: Annotated[
@@ -29,6 +30,17 @@ def interpolate(
         str | None,
         option("--extra LIST", "Constant columns: uniform, unknown, or none.  [default: uniform over orders]"),
     ] = None,
+    online: Annotated[
+        int,
+        option("--online N", "Columns of the text read so far, orders 1 to N; weights look at them.", min=0, max=32),
+    ] = 0,
+    cache: Annotated[int, option("--cache N", "A column of the last N words that were read.", min=0)] = 0,
+    mixer: Annotated[
+        str | None,
+        option(
+            "--mixer static|gli", "The same weights everywhere, or by features.  [default: static; gli with --online]"
+        ),
+    ] = None,
     vocab: Annotated[Path | None, option("--vocab FILE", "Words to predict.  [default: the first model's]")] = None,
     test: Annotated[Path | None, option("--test TEXT", "Report the perplexity of this text.")] = None,
     threads: Threads = None,
@@ -38,32 +50,44 @@ def interpolate(
     """Mix models linearly, tuned to a text.
 
     Weights come from expectation maximisation on held-out text. Models may have different words: what a model does
-    not know shares what it leaves over.
+    not know shares what it leaves over. With --online or --cache the model learns from the text it reads, in its
+    order, after each word is scored.
 
     \b
     modlm interpolate news web --tune valid.txt -o mixed --test test.txt
     modlm interpolate model --over orders --tune valid.txt -o mixed
+    modlm interpolate model --online 4 --tune valid.txt -o dictation
+    modlm interpolate model index --tune valid.txt -o mixed
     """  # fmt: skip
+    from modlm.blocks.cache import CacheBlock
+    from modlm.blocks.infinite import InfiniteBlock
+    from modlm.blocks.online import OnlineBlock
+    from modlm.counts.suffixes import TextIndex
     from modlm.model.folder import card_of, load, save
     from modlm.model.interpolation import block_name
     from modlm.model.interpolation import interpolate as tuned
+    from modlm.store.manifest import is_folder
     from modlm.text.vocabulary import Vocabulary
 
     refuse_existing(output, force=force)
-    over = over or ("models" if len(models) > 1 else "orders")
+    over = over or ("models" if len(models) > 1 or online or cache else "orders")
+    learning: dict[str, Any] = {"online": partial(OnlineBlock, order=online)} if online else {}
+    learning |= {"cache": partial(CacheBlock, words=cache)} if cache else {}
+    mixer = mixer or ("gli" if online else "static")
     listed = "uniform" if extra is None and over == "orders" else extra or ""
     names = several("" if listed == "none" else listed, str, option="--extra", example="uniform,unknown")
     loaded: dict[str, Any] = {}
     for path in models:
-        loaded[block_name(path.resolve().name.removesuffix(".gz").removesuffix(".arpa"), loaded)] = load(path)
+        name = block_name(path.resolve().name.removesuffix(".gz").removesuffix(".arpa"), loaded)
+        loaded[name] = InfiniteBlock(TextIndex.open(path)) if is_folder(path, kind="index") else load(path)
     words = Vocabulary.from_file(vocab) if vocab else None
-    result = tuned(loaded, tune, over=over, extra=names, vocabulary=words)
+    result = tuned(loaded, tune, over=over, extra=names, vocabulary=words, mixer=mixer, columns=learning)
     history = {"perplexity": result.history[-1], "equal_weights": result.history[0], "steps": len(result.history)}
-    report: dict[str, Any] = {"over": over, "weights": result.weights, "alone": result.alone}
+    report: dict[str, Any] = {"over": over, "mixer": mixer, "weights": result.weights, "alone": result.alone}
     report["tune"] = {"text": str(tune), **history}
     if test is not None:
         report["test"] = {"text": str(test), **result.mixture.perplexity(test).as_dict()}
-    title = f"Static mixture over {over} of {', '.join(path.name for path in models)}"
+    title = f"Mixture ({mixer}) over {over} of {', '.join(path.name for path in models)}"
     save(result.mixture, output, card=card_of(title, _facts(result.mixture, report)), overwrite=force)
     wrote(output)
     report |= {"output": str(output), "bytes": folder_bytes(output)}
@@ -71,9 +95,8 @@ def interpolate(
 
 
 def _facts(mixture: Mixture, report: dict[str, Any]) -> list[str]:
-    """For the card."""
     facts = [
-        f"Weights by EM on {Path(report['tune']['text']).name}, perplexity {number(report['tune']['perplexity'])}",
+        f"Weights tuned on {Path(report['tune']['text']).name}, perplexity {number(report['tune']['perplexity'])}",
         f"Vocabulary: {len(mixture.vocabulary):,} words, sha256 {mixture.vocabulary.fingerprint}",
         *(f"{name}: weight {weight:.4f}" for name, weight in report["weights"].items()),
     ]

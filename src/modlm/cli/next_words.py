@@ -11,14 +11,14 @@ from modlm.cli.printing import print_json, print_predictions
 def next_words(
     model: ModelArgument,
     context: Annotated[str, argument("CONTEXT", "The words before, in quotes; none for the start of a sentence.")] = "",
-    k: Annotated[int, option("-k", "How many words.", min=1)] = 10,
+    k: Annotated[int, option("-k N", "How many words.", min=1)] = 10,
     middle: Annotated[bool, option("--middle", "The context does not begin a sentence.")] = False,
     tokenizer: ForeignTokenizer = None,
     json: Json = False,
 ) -> None:
     """The most probable next words, and why.
 
-    Beside each word stand its probability and how much of it each order (or other column) gave.
+    Shows the probability of each word, and how much of it came from each order (or other column).
 
     \b
     modlm next model "the company said"

@@ -54,7 +54,7 @@ def ngram(
         str,
         option(
             "--discounts LIST",
-            "What counts of 1, 2, ... lose instead of estimates, e.g. 0.5,1,1.5; for each order apart with / between.",
+            "What counts of 1, 2, ... lose instead of estimates, e.g. 0.5,1,1.5; a list per order with / between.",
         ),
     ] = "",
     extra: Annotated[str, option("--extra LIST", "What unigrams fall back to: uniform[,unknown].")] = "uniform",
@@ -67,6 +67,15 @@ def ngram(
     ] = False,
     valid: Annotated[Path | None, option("--valid TEXT", "Report the perplexity of this text.")] = None,
     form: options.Form = None,
+    bits: options.Bits = None,
+    size: Annotated[
+        str | None,
+        option(
+            "--size BYTES",
+            "The compact model with the best perplexity of --valid within so many bytes, such as 10MB: the order and "
+            "how much is pruned are found.",
+        ),
+    ] = None,
     arpa: Annotated[Path | None, option("--arpa FILE", "Also write an ARPA file (.gz compresses it).")] = None,
     counts: Annotated[Path | None, option("--counts DIR", "Also write the raw counts, to add text to later.")] = None,
     engine: options.Engine = None,
@@ -86,19 +95,22 @@ def ngram(
     modlm ngram train.txt.gz -o model --order 3 --valid valid.txt --arpa model.arpa
     modlm ngram big.txt -o model --memory 4GB --prune 0,0,1
     modlm ngram train.txt -o small --form compact
+    modlm ngram train.txt -o phone --size 3MB --valid valid.txt
     modlm ngram counts-2023 new.txt -o model --counts counts-2024
     modlm ngram train.txt -o model --tokenizer tokenizer.json
     modlm ngram train.txt -o model --max-words 100000 --spelling
     """  # fmt: skip
     from modlm.blocks import CONSTANT_BLOCKS
     from modlm.counts import CountOptions
+    from modlm.counts.engine import bytes_of
     from modlm.formats.kinds import kind_of
-    from modlm.model.compact_lm import FORMS, in_form
+    from modlm.model.compact_lm import FORMS, CompactLM, in_form
     from modlm.model.folder import card_of, save
     from modlm.model.ngram.arpa import save_arpa
     from modlm.model.ngram.estimation import check_estimation, mixture_from_counts
     from modlm.model.ngram.readable_counts import counts_of
     from modlm.model.ngram_lm import NgramLM
+    from modlm.model.ngram_size import BITS, fitted
 
     places = several(positions, int, option="--positions", example="4,3,2")
     rows = [row for row in discounts.split("/") if row]
@@ -112,8 +124,13 @@ def ngram(
     CountOptions.asked(edge=edge or "once", memory=memory)
     if places and (thresholds or prune_entropy):
         raise ConfigError("Skip n-grams (--positions) are saved as a mixture, which cannot be pruned.")
-    if form not in (None, "fast") and (form not in FORMS or places or thresholds or prune_entropy):
-        raise ConfigError("--form is fast, or compact for models without --positions and without pruning.")
+    if form not in (None, "fast") and (form not in FORMS or places):
+        raise ConfigError("--form is fast, or compact for models without --positions.")
+    if bits is not None and size is None and (form != "compact" or not (thresholds or prune_entropy)):
+        raise ConfigError("--bits is for pruned models in the compact form: say --form compact, and how to prune.")
+    room = None if size is None else bytes_of(size)
+    if room is not None and (valid is None or places or thresholds or prune_entropy or form == "fast"):
+        raise ConfigError("--size needs a text to choose by (--valid), and chooses itself what to prune.")
     begun = time.perf_counter()
     reading = text_options(vocab, tokenizer, max_words, min_count=min_count, encoding_errors=encoding_errors)
     if dry_run:
@@ -133,9 +150,15 @@ def ngram(
     with quietly():  # notes stand in the summary
         if places:
             model = mixture_from_counts(found, extra=constants, **smoothed)
+        elif room is not None:
+            assert valid is not None
+            model, chosen = fitted(found, valid, room, bits=bits or BITS, extra=constants, **smoothed)
+        elif form == "compact" and not (thresholds or prune_entropy):
+            model = CompactLM.from_counts(found, extra=constants, **smoothed)
         else:
             pruned: dict[str, Any] = {"prune": thresholds, "prune_entropy": prune_entropy}
             model = NgramLM.from_counts(found, extra=constants, **smoothed, **pruned)
+            model = model if form is None else in_form(model, form, bits)
     if spelling:
         from modlm.model.spelling import spelling_of
 
@@ -143,12 +166,11 @@ def ngram(
             None if Path("-") in inputs else [path for path in inputs if path.is_file() and kind_of(path) == "text"]
         )
         model.spelling = spelling_of(found, readable or None, reading)
-    report = described(model, found)
+    report = described(model, found) | ({} if room is None else {"size": room, **chosen})
     report["seconds"] = round(time.perf_counter() - begun, 3)
     if valid is not None:
         perplexity = model.perplexity(valid, encoding_errors=encoding_errors)
         report["valid"] = {"text": str(valid), **perplexity.as_dict()}
-    model = model if form is None else in_form(model, form)
     title, facts = card_lines(model.vocabulary, inputs, report)
     save(model, output, card=card_of(title, facts, command=as_typed("ngram")), overwrite=force)
     wrote(output)
@@ -162,7 +184,6 @@ def ngram(
 
 
 def described(model: NgramLM | Mixture, counts: Counts) -> dict[str, Any]:
-    """The numbers of a model that was just trained."""
     from modlm.model.mixture import Mixture
 
     about: dict[str, Any] = {"order": counts.order, "words": len(model.vocabulary), "sentences": counts.sentences}
@@ -176,11 +197,10 @@ def described(model: NgramLM | Mixture, counts: Counts) -> dict[str, Any]:
         about["ngrams"] = list(counts.trie.sizes)
         return about
     own = model.described()
-    return about | {name: own[name] for name in ("smoothing", "discounts", "notes", "ngrams")}
+    return about | {name: own[name] for name in ("order", "smoothing", "discounts", "notes", "ngrams", "prune_entropy")}
 
 
 def print_summary(report: dict[str, Any]) -> None:
-    """The numbers for people."""
     kind = f"{report['order']}-gram model"
     if "positions" in report:
         kind = f"Skip n-grams at positions {', '.join(map(str, report['positions']))}"
@@ -188,6 +208,10 @@ def print_summary(report: dict[str, Any]) -> None:
     print_orders(report["ngrams"], report["discounts"])
     for note in report["notes"]:
         print(f"note: {note}")
+    for look in report.get("looked_at", ()):
+        pruned = f", pruned at {look['prune_entropy']:.2g}" if look["prune_entropy"] else ", exact"
+        told = f"perplexity {look['perplexity']:.2f}" if "perplexity" in look else "too large"
+        print(f"looked at: order {look['order']}{pruned}, {size(look['bytes'])}: {told}")
     if "valid" in report:
         print(f"perplexity of {report['valid']['text']}: {describe_perplexity(report['valid'])}")
     print(f"{report['output']}: {size(report['bytes'])}, trained in {report['seconds']:.1f} s")

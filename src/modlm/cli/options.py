@@ -12,6 +12,7 @@ import typer
 from modlm.errors import ConfigError
 
 if TYPE_CHECKING:
+    from modlm.model.language_model import LanguageModel
     from modlm.text.options import TextOptions
 
 T = TypeVar("T")
@@ -25,7 +26,6 @@ def option(names: str, meaning: str, **rules: Any) -> Any:
 
 
 def argument(name: str, meaning: str) -> Any:
-    """An argument as help pages show it."""
     return typer.Argument(metavar=name, help=meaning)
 
 
@@ -41,6 +41,9 @@ Json = Annotated[bool, option("--json", "Print JSON, and only that, on standard 
 DryRun = Annotated[bool, option("--dry-run", "Say what would be read, counted, trained and needed, and do nothing.")]
 Force = Annotated[bool, option("--force", "Overwrite what is there already.")]
 Threads = Annotated[int | None, option("--threads N", "Threads.  [default: all cores]", min=1, callback=_set_threads)]
+Source = Annotated[
+    Path | None, option("--source TEXT", "The source of each line of the text, for models that read one.")
+]
 TrainingText = Annotated[list[Path] | None, option("--text TEXT", "Text to train on. Repeatable: each is a source.")]
 VocabOption = Annotated[Path | None, option("--vocab FILE", "Words to know, one per line; all others are unknown.")]
 MaxWords = Annotated[int | None, option("--max-words N", "Know only the N most frequent words.", min=1)]
@@ -50,13 +53,24 @@ TokenizerOption = Annotated[
     option("--tokenizer PATH", "A tokenizer.json, its folder, or a SentencePiece .model: model its tokens, not words."),
 ]
 ForeignTokenizer = Annotated[
-    Path | None, option("--tokenizer PATH", "For an ARPA file over tokens: the tokenizer.json, or a folder with one.")
+    Path | None,
+    option("--tokenizer PATH", "For an ARPA file or KenLM binary of tokens: tokenizer.json, its folder, or sp.model."),
 ]
 ModelOutput = Annotated[Path, option("-o --output DIR", "The model folder to write.")]
 EncodingErrors = Annotated[str, option("--encoding-errors strict|replace", "If not UTF-8: stop, or read U+FFFD.")]
 Form = Annotated[
     str | None,
-    option("--form fast|compact", "Fast to ask, or a twelfth of the bytes, from counts.  [default: fast, or as it is]"),
+    option("--form fast|compact", "Fast to ask, or a twelfth of the bytes.  [default: fast, or as it is]"),
+]
+Bits = Annotated[
+    int | None,
+    option(
+        "--bits N",
+        "Of each probability in the compact form of a model without counts, such as a pruned one; 8 cost little, and "
+        "how much is told.  [default: exact]",
+        min=2,
+        max=16,
+    ),
 ]
 Order = Annotated[
     int | None,
@@ -66,7 +80,7 @@ Edge = Annotated[
     str | None,
     option(
         "--edge once|repeat",
-        "One <s> a sentence (as KenLM), or order - 1 (as the paper).  [default: once, or that of counts given]",
+        "One <s> per sentence (as KenLM), or order - 1 (as the paper).  [default: once, or that of counts given]",
     ),
 ]
 Positions = Annotated[
@@ -85,7 +99,7 @@ Master = Annotated[
         "Spark's own settings say, or local[*]]",
     ),
 ]
-Conf = Annotated[list[str] | None, option("--conf KEY=VALUE", "Spark's, as spark.executor.cores=4.")]
+Conf = Annotated[list[str] | None, option("--conf KEY=VALUE", "A setting of Spark, such as spark.executor.cores=4.")]
 Engine = Annotated[
     str | None,
     option(
@@ -96,7 +110,6 @@ Memory = Annotated[str | None, option("--memory SIZE", "About how much to use, s
 
 
 def several(text: str, kind: Callable[[str], T], *, option: str, example: str) -> tuple[T, ...]:
-    """The items of an option such as 0,0,1."""
     try:
         return tuple(kind(item.strip()) for item in text.split(",")) if text else ()
     except ValueError:
@@ -122,8 +135,13 @@ def text_options(vocab: Path | None, tokenizer: Path | None, max_words: int | No
 
 
 def spark_settings(conf: list[str] | None) -> dict[str, str]:
-    """What --conf says."""
     for setting in conf or []:
         if "=" not in setting or not setting.startswith("spark."):
             raise ConfigError(f"--conf takes a setting of Spark, spark.NAME=VALUE, not {setting!r}.")
     return dict(setting.split("=", 1) for setting in conf or [])
+
+
+def check_source(model: LanguageModel, path: Path, source: Path | None) -> None:
+    """A model that reads sources cannot do without."""
+    if model.reads.source and source is None:
+        raise ConfigError(f"{path} reads the source of each sentence. Give them, line by line, with --source TEXT.")

@@ -11,10 +11,11 @@ from modlm.errors import LostProcessError, ModlmError, OutputError
 
 SETTINGS = re.compile(r"(?<![\w.])(?:max_words|min_count|top_k|top_p)(?![\w.])")
 """Names that the library has for what are options here."""
-KEYWORDS = re.compile(r'\b(field|form|on_error|spelling|gguf|overwrite)=(?:"([^"]*)"|True)?')
+KEYWORDS = re.compile(r'\b(field|form|on_error|encoding_errors|spelling|gguf|overwrite)=(?:"([^"]*)"|True)?')
 """The same with values, as they are given from Python."""
 PHRASES = {  # what is done from Python, and here
     "A sentence is given in a list: [sentence].": 'A sentence comes on standard input: echo "..." | modlm score MODEL',
+    "attach the model: modlm.integrations.hugging_face.adapted.load_adapted(FOLDER, model)": "a link (ln -s) there",
     "use lm.score_documents": "add --documents to modlm score",
     "modlm.load comes first with the model, then its method with the text": "The model comes first, then the text",
 }
@@ -29,7 +30,6 @@ _instead: list[str] = []
 
 
 def begin() -> None:
-    """Nothing has been written yet."""
     _written.clear()
     _resume.clear()
     _instead.clear()
@@ -63,7 +63,6 @@ def interrupted_as(message: str) -> None:
 
 
 def interrupted_message() -> str:
-    """What Ctrl-C leaves behind."""
     if _instead:
         return _instead[0]
     for command, file in _resume:
@@ -78,12 +77,10 @@ def in_flags(message: str) -> str:
     for python, here in PHRASES.items():
         message = message.replace(python, here)
     message = SETTINGS.sub(lambda found: f"--{found[0].replace('_', '-')}", message)
-    return KEYWORDS.sub(_flag, RESUME.sub(r"modlm train --resume -o \1", message))
-
-
-def _flag(found: re.Match[str]) -> str:
-    flag = FLAGS.get(found[1], f"--{found[1].replace('_', '-')}")
-    return f"{flag} {found[2]}" if found[2] else flag
+    return KEYWORDS.sub(
+        lambda found: f"{FLAGS.get(found[1], '--' + found[1].replace('_', '-'))} {found[2] or ''}".rstrip(),
+        RESUME.sub(r"modlm train --resume -o \1", message),
+    )
 
 
 def explain(error: BaseException) -> str:

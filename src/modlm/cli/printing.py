@@ -84,7 +84,6 @@ def _columns_that_matter(words: Sequence[Prediction | Explanation]) -> list[str]
 
 
 def bar(share: float, width: int) -> str:
-    """A bar of this share of the width, in eighths of a letter."""
     eighths = round(max(0.0, min(1.0, share)) * width * 8)
     return "█" * (eighths // 8) + (BLOCKS[eighths % 8] if eighths % 8 else "")
 
@@ -97,7 +96,6 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes for people."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -106,7 +104,6 @@ def size(count: float) -> str:
 
 
 def describe_perplexity(numbers: dict[str, Any]) -> str:
-    """A perplexity and what it counted."""
     parts = [number(numbers["perplexity"])]
     if numbers["unknown"]:
         parts.append(f"without unknown words {number(numbers['perplexity_without_unknown'])}")
@@ -119,7 +116,6 @@ def describe_perplexity(numbers: dict[str, Any]) -> str:
 
 
 def print_forecast(told: dict[str, Any], output: object) -> None:
-    """What a command would do and take."""
     from modlm.ground.progress import short
 
     about = "" if told["exact"] else "about "

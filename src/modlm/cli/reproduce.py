@@ -80,7 +80,13 @@ def reproduce(
     found = Recipes.open(recipes or find_folder(), scale)
     cache = Path(os.environ.get("MODLM_CACHE") or Path("~/.cache/modlm").expanduser())
     place = (runs or cache / "reproduce").absolute()
-    corpora = Corpora(found, place / TEXTS, given=given_corpora(corpus or []))
+    given: dict[str, Path] = {}
+    for text in corpus or []:
+        key, _, path = text.partition("=")
+        if not path:
+            raise ConfigError(f"--corpus takes NAME=PATH, such as wsj=wsj.txt.gz, but got {text!r}.")
+        given[key.strip().lower()] = Path(path).expanduser()
+    corpora = Corpora(found, place / TEXTS, given=given)
     all_runs = Runs(corpora, place, device=device, rerun=rerun, seeds=seeds)
     if listed:
         print_list(all_runs, as_json=json)
@@ -103,19 +109,7 @@ def reproduce(
     show(all_runs, chosen, rows, output, command=shlex.join(words) if name == ALL else "", as_json=json)
 
 
-def given_corpora(corpora: list[str]) -> dict[str, Path]:
-    """NAME=PATH as names and paths."""
-    found: dict[str, Path] = {}
-    for text in corpora:
-        name, sign, path = text.partition("=")
-        if not sign or not path:
-            raise ConfigError(f"--corpus takes NAME=PATH, such as wsj=wsj.txt.gz, but got {text!r}.")
-        found[name.strip().lower()] = Path(path).expanduser()
-    return found
-
-
 def runs_of(recipe: Recipe, runs: Runs, rows: list[str]) -> list[str]:
-    """The runs that the rows need."""
     from modlm.experiments.reproduce.compared_rows import chosen, compared_rows
 
     if not rows:
@@ -148,7 +142,6 @@ def _say(text: str) -> None:
 
 
 def span(minutes: float) -> str:
-    """A time for people."""
     if minutes < 1:
         return f"{max(1, round(60 * minutes))} s"
     return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
@@ -234,7 +227,6 @@ def print_list(runs: Runs, *, as_json: bool) -> None:
 
 
 def print_needs(needs: list[Need], *, rerun: bool, as_json: bool) -> None:
-    """What would be run."""
     if as_json:
         print_json([{"run": n.run.name, "seed": n.run.seed, "why": n.why, "minutes": n.minutes} for n in needs])
         return

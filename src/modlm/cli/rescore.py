@@ -55,8 +55,8 @@ def rescore(
     ] = "auto",
     score_file: Annotated[list[Path] | None, option("--score-file FILE", "`name score` lines. Repeatable.")] = None,
     score_scale: Annotated[str, option("--score-scale LIST", "What each score file is multiplied by.")] = "",
-    draws: Annotated[int, option("--draws", "Bootstrap draws for the intervals; 0 for none.", min=0)] = 1000,
-    seed: Annotated[int, option("--seed", "Random seed of the split, the search and the bootstrap.", min=0)] = 1,
+    draws: Annotated[int, option("--draws N", "Bootstrap draws for the intervals; 0 for none.", min=0)] = 1000,
+    seed: Annotated[int, option("--seed N", "Random seed of the split, the search and the bootstrap.", min=0)] = 1,
     threads: Threads = None,
     force: Force = False,
     json: Json = False,
@@ -84,7 +84,10 @@ def rescore(
     scales = several(score_scale, float, option="--score-scale", example="-0.1,-1")
     reading: dict[str, Any] = {"form": form, "scored": scores != "none"}
     lists = read_nbest(nbest, score_files=score_file or (), scales=scales, **reading)
-    share = _share(dev)
+    try:
+        share = float(dev)
+    except ValueError:
+        share = None  # the name of a file
     other = None if share is not None else read_nbest(Path(dev), **reading)
     if other is not None:
         refuse_shared(lists, other)
@@ -130,14 +133,6 @@ def rescore(
     _print_measured(found.measured)
     for name in written:
         print(f"wrote {name}")
-
-
-def _share(dev: str) -> float | None:
-    """The share, or nothing where it is the name of a file."""
-    try:
-        return float(dev)
-    except ValueError:
-        return None
 
 
 def _print_lists(report: dict[str, Any], main: Prepared, measured: dict[str, Measured]) -> None:

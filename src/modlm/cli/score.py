@@ -38,19 +38,23 @@ def score(
     texts: Annotated[list[Path] | None, argument("TEXT...", "One sentence per line; - for standard input.")] = None,
     words: Annotated[bool, option("--words", "Also print a line for each word and sentence end.")] = False,
     by_document: Annotated[
-        bool, option("--documents", "Texts hold documents: JSON lines, Parquet, or plain text.")
+        bool, option("--documents", "TEXT holds documents: JSON lines, Parquet, or plain text.")
     ] = False,
     output: Annotated[Path | None, option("-o --output FILE", "With --documents: where records go.")] = None,
     field: documents.Field = "text",
     id_field: Annotated[str, option("--id NAME", "The field that names a document.  [default: its line does]")] = "",
-    keep: Annotated[bool, option("--keep", "Add the numbers to the records instead.")] = False,
-    buckets: Annotated[str, option("--buckets LIST", "Perplexities between buckets, such as 30,60; or terciles.")] = "",
+    keep: Annotated[bool, option("--keep", "Write the whole records, with the numbers added.")] = False,
+    buckets: Annotated[
+        str, option("--buckets LIST", "Perplexities that divide the buckets, such as 30,60; or terciles.")
+    ] = "",
     form: documents.Form = "auto",
     on_error: documents.OnError = "stop",
     normalize: documents.Normalize = "",
     split_sentences: documents.SplitSentences = False,
     workers: documents.Workers = None,
-    engine: Annotated[str, option("--engine threads|spark", "spark: on a cluster; the output is a folder.")] = "",
+    engine: Annotated[
+        str, option("--engine threads|spark", "Threads here, or a cluster, which writes a folder.  [default: threads]")
+    ] = "",
     master: Master = None,
     conf: Conf = None,
     force: Force = False,
@@ -65,9 +69,9 @@ def score(
     sentence. With --words, before each of these a line for each of its words: log-probability, word, and <unk> if the
     model does not know it.
 
-    With --documents a line of JSON for each document: perplexity, bits_per_byte, words, unknown, sentences (a line of
-    it is one; blank lines are none), and its bucket. They come as they are made. With --output a run that was killed
-    goes on with the same command.
+    With --documents a line of JSON for each document: perplexity, bits_per_byte, words, unknown, sentences (its lines
+    that are not blank), and its bucket, as soon as they are known. With --output, give the command again to go on
+    with a run that was killed.
 
     \b
     modlm score model test.txt
@@ -85,7 +89,7 @@ def score(
         limits = buckets if buckets == "terciles" else several(buckets, float, option="--buckets", example="30,60")
         options = DocumentOptions(
             field=field, id=id_field, form=form, keep=keep, buckets=limits, on_error=on_error, workers=workers,
-            prepare=documents.prepared(normalize, split_sentences),
+            encoding_errors=encoding_errors, prepare=documents.prepared(normalize, split_sentences),
         )  # fmt: skip
         settings = {"normalize": normalize, "split_sentences": split_sentences}
         files = texts or [Path("-")]
@@ -95,9 +99,13 @@ def score(
         if engine == "threads" and (master or conf):
             raise ConfigError("--master and --conf are for the engine spark, but --engine is threads.")
         if engine == "spark":
-            ranking = documents.run_on_spark(model, files, output, options, master=master, conf=conf, force=force)
+            ranking = documents.run_on_spark(
+                model, files, output, options, tokenizer=tokenizer, master=master, conf=conf, force=force
+            )
         else:
-            ranking = documents.run(model, files, output, options, command="score", force=force, **settings)
+            ranking = documents.run(
+                model, files, output, options, tokenizer=tokenizer, command="score", force=force, **settings
+            )
         if output is not None:
             numbers = documents.summary(ranking) | {"output": str(output)}
             print_json(numbers) if json else print("  ".join(f"{name} {value}" for name, value in numbers.items()))
@@ -108,7 +116,11 @@ def score(
     each = [scored(lm, text, with_words=words, encoding_errors=encoding_errors) for text in texts or [Path("-")]]
     records = chain.from_iterable(each)
     if json:
-        _print_array(records)
+        separator = "["
+        for record in records:  # one array, written as it comes
+            sys.stdout.write(f"{separator}\n{json_module.dumps(finite(record), ensure_ascii=False, allow_nan=False)}")
+            separator = ","
+        sys.stdout.write("[]\n" if separator == "[" else "\n]\n")
         return
     for record in records:
         for word in record.get("scores", ()):
@@ -132,13 +144,12 @@ def scored(
 
 
 def _read(lm: LanguageModel, text: Path, encoding_errors: str) -> Iterator[Encoded]:
-    """The text block by block."""
     from modlm.text.encoding import encode_bytes, warn_of_json
     from modlm.text.options import TextOptions
     from modlm.text.sources import Files
 
-    errors, before = TextOptions(encoding_errors=encoding_errors).encoding_errors, 0
-    for block in Files([text]).blocks(BLOCK_BYTES):
+    errors, before, source = TextOptions(encoding_errors=encoding_errors).encoding_errors, 0, Files([text])
+    for block in source.blocks(BLOCK_BYTES, eager=True):
         data = bytes(block.data[: block.size])
         warn_of_json(block)
         try:
@@ -148,20 +159,11 @@ def _read(lm: LanguageModel, text: Path, encoding_errors: str) -> Iterator[Encod
             raise InputError(
                 f"byte {column} of the line is not valid UTF-8. Convert the text to UTF-8, or have such bytes replaced "
                 f"with --encoding-errors replace.",
-                path=text,
+                path=source,
                 line=before + line,
             ) from None
         except InputError as error:  # its line counts from the start of the block
-            raise InputError(str(error).partition(": ")[2], path=text, line=before + error.line) from None
+            raise InputError(str(error).partition(": ")[2], path=source, line=before + error.line) from None
         before += data.count(b"\n")
     if before == 0:
-        raise InputError("there are no sentences: the text is empty.", path=text)
-
-
-def _print_array(records: Iterator[dict[str, Any]]) -> None:
-    """One JSON array, written as it comes."""
-    separator = "["
-    for record in records:
-        sys.stdout.write(f"{separator}\n{json_module.dumps(finite(record), ensure_ascii=False, allow_nan=False)}")
-        separator = ","
-    sys.stdout.write("[]\n" if separator == "[" else "\n]\n")
+        raise InputError("there are no sentences: the text is empty.", path=source)

@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from modlm.cli.options import Threads, argument, option
 from modlm.cli.outcome import INTERRUPTED, interrupted_as
-
-if TYPE_CHECKING:
-    from modlm.serve.library import Library
 
 PURPOSE = "modlm serve"
 
@@ -40,6 +36,10 @@ def serve(
     max_connections: Annotated[int, option("--max-connections N", "Open connections at once, at most.", min=1)] = 1000,
     header_timeout: Annotated[float, option("--header-timeout SECONDS", "How long headers may take.")] = 10.0,
     idle_timeout: Annotated[float, option("--idle-timeout SECONDS", "How long a connection may be idle.")] = 75.0,
+    max_sessions: Annotated[int, option("--max-sessions N", "Sessions that learn at once, at most.", min=1)] = 64,
+    session_timeout: Annotated[
+        float, option("--session-timeout SECONDS", "How long a session may be unused before it is forgotten.")
+    ] = 3600.0,
     threads: Threads = None,
 ) -> None:
     """Answer over HTTP, and show a page to look into models.
@@ -67,13 +67,21 @@ def serve(
     limits = Limits(
         max_words=max_words, max_body=max_body, max_concurrent=max_concurrent, timeout=timeout,
         max_connections=max_connections, header_timeout=header_timeout, idle_timeout=idle_timeout,
+        max_sessions=max_sessions, session_timeout=session_timeout,
     )  # fmt: skip
     access = Access(host=host, token=token, names=tuple(name.lower() for name in allow_host or ()))
     library = open_library(models, run or [])
     app = make_app(library, limits=limits, access=access)
     listener = listen(host, port)
-    ready = partial(_announce, library, access_note(access.local, bool(token)), address_of(listener, host))
-    ended_by = run_server(app, listener, limits, on_ready=ready)
+    address, warning = address_of(listener, host), access_note(access.local, bool(token))
+
+    def announce() -> None:
+        if warning:
+            print(warning, file=sys.stderr)
+        names = ", ".join(library.models)
+        print(f"{address}  serves {names}; {address}/docs says how to ask it. Ctrl-C ends it.", flush=True)
+
+    ended_by = run_server(app, listener, limits, on_ready=announce)
     print("modlm: stopped", file=sys.stderr)
     if ended_by == signal.SIGINT:
         interrupted_as("")
@@ -81,17 +89,9 @@ def serve(
 
 
 def access_note(local: bool, token: bool) -> str:
-    """A warning for a server that everybody can ask."""
     if local or token:
         return ""
     return (
         "modlm: warning: whoever can reach this machine can ask this server. Give --token, or leave out --host to keep "
         "it to this machine."
     )
-
-
-def _announce(library: Library, warning: str, address: str) -> None:
-    if warning:
-        print(warning, file=sys.stderr)
-    names = ", ".join(library.models)
-    print(f"{address}  serves {names}; {address}/docs says how to ask it. Ctrl-C ends it.", flush=True)

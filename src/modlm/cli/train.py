@@ -47,11 +47,22 @@ def train(
     text: TrainingText = None,
     valid: Annotated[Path | None, option("--valid TEXT", "Text that decides which model is kept.")] = None,
     test: Annotated[Path | None, option("--test TEXT", "Text whose perplexity is reported.")] = None,
+    source: Annotated[
+        list[Path] | None, option("--source TEXT", "The source of each line of --text: what it translates, answers, …")
+    ] = None,
+    valid_source: Annotated[Path | None, option("--valid-source TEXT", "That of each line of --valid.")] = None,
+    test_source: Annotated[Path | None, option("--test-source TEXT", "That of each line of --test.")] = None,
     kind: Annotated[
         str | None,
-        option("--kind neural|interpolated|hybrid", "Delta columns, n-gram columns, or both.  [default: hybrid]"),
+        option(
+            "--kind neural|interpolated|hybrid|conditional",
+            "Delta columns, n-gram columns, both, or both and columns over a source.  [default: hybrid; conditional "
+            "with --source]",
+        ),
     ] = None,
-    net: Annotated[str | None, option("--net feedforward|rnn|gru|lstm", "The net behind λ.  [default: lstm]")] = None,
+    net: Annotated[
+        str | None, option("--net feedforward|rnn|gru|lstm|attention", "The net behind λ.  [default: lstm]")
+    ] = None,
     hidden: Annotated[int | None, option("--hidden N", "Hidden units per layer.  [default: 200]", min=1)] = None,
     order: Annotated[
         int | None, option("--order N", "Words in the longest n-gram.  [default: 5]", min=1, max=16)
@@ -76,8 +87,9 @@ def train(
 ) -> None:
     """Train a neural, interpolated or hybrid model.
 
-    All are mixtures, p = D · λ, with λ from a net: `neural` has one delta column a word, `interpolated` the orders of
-    n-gram models, `hybrid` both, trained with block dropout. Rows for training come from held-out counts. DIR gets
+    All are mixtures, p = D · λ, with λ from a net: `neural` has one delta column per word, `interpolated` the orders of
+    n-gram models, `hybrid` both, trained with block dropout. `conditional` has a column for the translations of each
+    word of a source besides, and its net attends to the source. Rows for training come from held-out counts. DIR gets
     config.toml, journal.jsonl, checkpoints, and model, which all other commands take: modlm eval DIR test.txt.
 
     Ctrl-C saves; --resume goes on, after kill -9 too, to the same bits as if nothing had happened, given the same
@@ -90,13 +102,15 @@ def train(
     modlm train paper/ptb-hybrid --text ptb.train.txt --valid ptb.valid.txt --test ptb.test.txt -o runs/ptb-hybrid
     modlm train my.toml -o runs/mine --set optimiser.learning_rate=0.0005 --set schedule.patience=10
     modlm train --text train.txt --valid valid.txt -o runs/gli --kind interpolated --set mixer=gli
+    modlm train --text t.en --source t.ja --valid v.en --valid-source v.ja -o runs/ja-en
     modlm train --resume -o runs/ptb-hybrid
     torchrun --nproc-per-node 2 -m modlm train my.toml -o runs/mine
     """  # fmt: skip
     from modlm.training.config_file import check_files, run_config
 
     flags = {
-        "kind": kind, "text": text or None, "valid": valid, "test": test, "seed": seed, "net.body": net,
+        "kind": kind, "text": text or None, "valid": valid, "test": test, "source": source or None,
+        "valid_source": valid_source, "test_source": test_source, "seed": seed, "net.body": net,
         "net.hidden": hidden, "vocabulary.file": vocab, "vocabulary.tokenizer": tokenizer,
         "vocabulary.max_words": max_words, "vocabulary.min_count": min_count, "schedule.epochs": epochs,
         "schedule.minutes": minutes,
@@ -109,7 +123,10 @@ def train(
     check_files(settings)
     check_device(device)
     first = os.environ.get("RANK", "0") == "0"  # alone, or the first of those that torchrun started
-    check_target(output, new=first and not resume)
+    if output.is_file():
+        raise OutputError(f"{output} is a file, but a folder should be written there. Choose another name.")
+    if first and not resume and output.is_dir() and any(output.iterdir()):  # others may come when the first has written
+        raise OutputError(f"{output} already exists. Continue its run with --resume, or choose another name.")
     require("torch", extra="neural", purpose="Training a net")
     if dry_run:
         from modlm.training.forecast import run_forecast
@@ -193,19 +210,10 @@ def check_device(device: str) -> None:
     one_of("--device", device.partition(":")[0], DEVICES)
 
 
-def check_target(folder: Path, *, new: bool) -> None:
-    """Refuse at once what would be refused later; other processes of a run may come when the first has written."""
-    if folder.is_file():
-        raise OutputError(f"{folder} is a file, but a folder should be written there. Choose another name.")
-    if new and folder.is_dir() and any(folder.iterdir()):
-        raise OutputError(f"{folder} already exists. Continue its run with --resume, or choose another name.")
-
-
 # ---- what came out ---------------------------------------------------------------------------------------------------
 
 
 def print_result(result: Result, *, as_json: bool) -> None:
-    """The numbers of the best evaluation, and what the run took."""
     if as_json:
         print_json(result.as_dict() | {"bytes": folder_bytes(result.model)})
         return

@@ -125,7 +125,6 @@ class Model:
         state[:] = self._begin
 
     def NullContextWrite(self, state: State) -> None:
-        """Make it the state of no words."""
         state.clear()
 
     def __contains__(self, word: str | bytes) -> bool:
@@ -157,15 +156,7 @@ def _of_ngrams(model: NgramLM) -> Handle:
     compiled, tables = model.compiled, model.vocabulary.kernel_tables()
     words, nodes, leaves = compiled.arrays
     copy = np.zeros(int(np.diff(tables[1]).max()) + PADDING + 8, np.uint8)  # a longer word is unknown, however it ends
-    arrays = [
-        np.zeros(2, np.uint32),
-        *tables,
-        words,
-        compiled.start_nodes,
-        nodes,
-        leaves,
-        np.array(compiled.levels),
-        copy,
-    ]
+    levels = np.array(compiled.levels)
+    arrays = [np.zeros(2, np.uint32), *tables, words, compiled.start_nodes, nodes, leaves, levels, copy]
     begin = np.array([compiled.start] if compiled.start else [], np.uint32)
     return [0, int(compiled.dtype == np.float64), compiled.start], [np.ascontiguousarray(one) for one in arrays], begin

@@ -21,6 +21,7 @@ from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Ids, Ints, in_parallel, threads
 from modlm.store.folder import write_folder
+from modlm.store.npy import forget, is_mapped, zeros_like
 from modlm.text.vocabulary import Vocabulary
 
 KIND = "counts"
@@ -108,7 +109,7 @@ class Counts:
 
     def nodes(self, ngrams_BC: Ids) -> Ids:
         """The node of each row, 0 where the n-gram is not there."""
-        out = np.zeros(len(ngrams_BC), dtype=np.uint32)
+        out = np.zeros(len(ngrams_BC), dtype=self.trie.first.dtype)
         if ngrams_BC.shape[1] <= self.order:
             rows = np.ascontiguousarray(ngrams_BC, dtype=np.uint32)
             trie_kernels.descend(self.trie.words, self.trie.first, rows, out)
@@ -149,15 +150,21 @@ class Counts:
 
         With edge `once`, n-grams that begin with `<s>` have nothing at their left and keep their frequencies. What
         occurs in a collection that was cut off stood after something, even if all of that was cut: it counts as one.
-        They are written to `out`, zeros, if that is given: an array in a file, say.
+        They are written to `out`, zeros, if that is given; else to a file if the frequencies are in one.
         """
         trie, own = self.trie, self.frequencies
-        adjusted: Any = np.zeros(len(own), dtype=own.dtype) if out is None else np.asarray(out)
+        adjusted: Any = np.asarray(zeros_like(own) if out is None else out)
         tasks = [
             partial(trie_kernels.count_left_extensions, own, trie.suffix, trie.levels[n], trie.levels[n + 1], adjusted)
             for n in range(self.order, 1, -1)
         ]
-        in_parallel(tasks)
+        if out is None and is_mapped(own):  # one by one, so that only one order is in memory
+            for task in tasks:
+                task()
+                for array in (own, trie.suffix, adjusted):
+                    forget(array)
+        else:
+            in_parallel(tasks)
         adjusted[trie.nodes(self.order)] = own[trie.nodes(self.order)]
         if self.edge == "once":
             for nodes in self.starting_with_start():
@@ -176,8 +183,14 @@ class Counts:
             slices.append(slice(int(first[min(last.start, end)]), int(first[min(last.stop, end)])))
         return slices
 
+    def up_to(self, order: int) -> Counts:
+        """The same counts without the orders above; the arrays are shared."""
+        trie, levels = self.trie, self.trie.levels[: order + 2]
+        shorter = Trie(trie.words[: levels[-1]], trie.first[: levels[-2] + 1], trie.suffix[: levels[-1]], levels)
+        given = {"edge": self.edge, "sentences": self.sentences, "cut_off": self.cut_off[:order]}
+        return Counts(self.vocabulary, shorter, self.frequencies[: levels[-1]], **given)  # type: ignore[arg-type]
+
     def settings(self) -> dict[str, Any]:
-        """What a folder keeps beside the arrays."""
         levels, cut_off = list(self.trie.levels), list(self.cut_off)
         return {"edge": self.edge, "levels": levels, "sentences": self.sentences, "cut_off": cut_off}
 
@@ -216,12 +229,10 @@ def narrowed(frequencies: NDArray[np.integer[Any]]) -> Frequencies:
 
 
 def check_order(order: int) -> None:
-    """An order that can be counted."""
     if not 1 <= order <= MAX_ORDER:
         raise ConfigError(f"order must be between 1 and {MAX_ORDER}, but is {order}.")
 
 
 def check_edge(edge: str) -> None:
-    """A known left edge."""
     if edge not in EDGES:
         raise ConfigError(f"edge must be one of {', '.join(EDGES)}, but is {edge!r}.")

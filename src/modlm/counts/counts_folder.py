@@ -38,11 +38,11 @@ def counts_in(folder: Folder, vocabulary: Vocabulary) -> Counts:
     """The counts whose settings are the folder's `about` and whose arrays lie in it."""
     levels = _levels(folder, "levels", len(vocabulary))
     words = folder.array("words", np.uint32, length=levels[-1])
-    suffix = folder.array("suffix", np.uint32, length=levels[-1])
+    suffix = folder.array("suffix", np.uint32, np.uint64, length=levels[-1])
     frequencies = folder.array("frequencies", np.uint32, np.uint64, length=levels[-1])
     sentences = folder.whole("sentences")
     if "positions" not in folder.about:
-        first = folder.array("first", np.uint32, length=levels[-2] + 1)
+        first = folder.array("first", np.uint32, np.uint64, length=levels[-2] + 1)
         _check_ends(folder, first, levels, levels)
         edge, cut_off = folder.word("edge", EDGES), folder.wholes("cut_off")
         trie = Trie(words, first, suffix, levels)
@@ -61,7 +61,7 @@ def counts_in(folder: Folder, vocabulary: Vocabulary) -> Counts:
 
 def _levels(folder: Folder, name: str, vocab_size: int, *, contexts: bool = False) -> tuple[int, ...]:
     """Levels that begin as all do and never fall; with contexts alone, the words are there from order 2 on."""
-    levels = folder.wholes(name, high=2**32 - 1)
+    levels = folder.wholes(name, high=2**48)
     start = (0, 1) if contexts and len(levels) == 2 else (0, 1, vocab_size + 2)
     rising = all(a <= b for a, b in pairwise(levels))
     if levels[: len(start)] != start or not rising or len(levels) > MAX_ORDER + 2:

@@ -47,7 +47,6 @@ def count(corpus: Corpus, options: CountOptions, *, block: int | None = None) ->
 
 
 def half_of_memory() -> int:
-    """Half of the machine's memory, in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 

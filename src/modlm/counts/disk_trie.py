@@ -15,7 +15,6 @@ from modlm.counts.counts import MOST, Frequencies
 from modlm.counts.disk_runs import OUT_ROWS, RowsUK, packing
 from modlm.counts.linking import link_suffixes
 from modlm.counts.trie import Trie
-from modlm.errors import EstimationError
 from modlm.store.npy import AnyArray, NpyWriter, forget, new_npy, open_npy
 
 PIECE = 1 << 20  # entries copied at a time
@@ -34,7 +33,8 @@ class TrieWriter:
         self.window, self.nodes = np.zeros((2, order + 2), dtype=np.int64)
         self.total = np.zeros(order + 2, dtype=np.uint64)
         self.unigrams, self.unigram_first = np.zeros((2, vocab_size + 1), dtype=np.uint64)
-        self.words_NU, self.first_NU = np.empty((2, order + 1, OUT_ROWS), dtype=np.uint32)
+        self.words_NU = np.empty((order + 1, OUT_ROWS), dtype=np.uint32)
+        self.first_NU = np.empty((order + 1, OUT_ROWS), dtype=np.uint64)
         self.frequencies_NU = np.empty((order + 1, OUT_ROWS + 1), dtype=np.uint64)
         self.largest = 0
         self._stack = ExitStack()
@@ -53,14 +53,11 @@ class TrieWriter:
         return self.folder / f"{name}-{order}"
 
     def append(self, rows_UK: RowsUK) -> None:
-        """Take the next windows."""
         opened, closed = np.zeros((2, self.order + 1), dtype=np.int64)
         disk_kernels.read_off(
             rows_UK, self.order, self.bits, self.vocab_size, self.window, self.total, self.nodes, self.unigrams,
             self.unigram_first, self.words_NU, self.first_NU, self.frequencies_NU, opened, closed,
         )  # fmt: skip
-        if self.nodes.sum() + self.vocab_size + 2 >= MOST:
-            raise EstimationError(f"The text has more than {MOST:,} different n-grams. Use a lower order.")
         for n in range(2, self.order + 1):
             if not self.frequencies_only:
                 self._streams["words", n].write(self.words_NU[n, : opened[n]].data)
@@ -72,22 +69,26 @@ class TrieWriter:
         self.largest = max(self.largest, int(frequencies.max(initial=0)))
 
     def finish(self, *, workers: int | None = None) -> tuple[Trie, Frequencies]:
-        """End the last n-grams, join the orders, link the suffixes; the arrays are mapped."""
+        """End the last n-grams, join the orders, link the suffixes; the arrays are mapped.
+
+        Where 32 bits do not tell all n-grams apart, links have 64.
+        """
         levels = self._ended()
+        link = "<u8" if levels[-1] > MOST else "<u4"
         words = self._join("words", "<u4", [np.zeros(1), np.arange(self.vocab_size + 1)])
         wide = max(self.largest, int(self.unigrams.max())) > MOST
         frequencies = self._join("frequencies", "<u8" if wide else "<u4", [np.zeros(1), self.unigrams])
         unigram_first = [self.unigram_first + np.uint64(levels[2])] if self.order > 1 else []
-        first = self._join("first", "<u4", [np.ones(1), *unigram_first], levels)
+        first = self._join("first", link, [np.ones(1), *unigram_first], levels)
         path = self.folder / "suffix.npy"
-        suffix = new_npy(path, dtype=np.uint32, shape=(levels[-1],))
+        suffix = new_npy(path, dtype=link, shape=(levels[-1],))
 
         def pause() -> None:
             for array in (words, first, suffix):
                 forget(array)
 
         link_suffixes(words, first, np.asarray(suffix), levels, workers=workers, pause=pause)
-        suffix = open_npy(path, dtype=np.uint32, shape=(levels[-1],))
+        suffix = open_npy(path, dtype=link, shape=(levels[-1],))
         return Trie(words, first, suffix, levels), frequencies
 
     def finish_frequencies(self, dtype: np.dtype[Any]) -> Frequencies:
@@ -112,13 +113,13 @@ class TrieWriter:
                 writer.append(part)
             for n in range(2, self.order if levels else self.order + 1):
                 for piece in self._pieces(name, n):
-                    writer.append(piece + np.uint32(levels[n + 1]) if levels else piece)
+                    writer.append(piece + np.uint64(levels[n + 1]) if levels else piece)
             writer.append(np.array(levels[-1:]))
             return writer.finish()
 
     def _pieces(self, name: str, order: int) -> Iterator[NDArray[Any]]:
         """An order's file, piece by piece; it is removed afterwards."""
-        dtype = np.dtype("<u8" if name == "frequencies" else "<u4")
+        dtype = np.dtype("<u4" if name == "words" else "<u8")
         with self._path(name, order).open("rb") as stream:
             while data := stream.read(PIECE * dtype.itemsize):
                 yield np.frombuffer(data, dtype)

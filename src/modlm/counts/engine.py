@@ -84,9 +84,7 @@ class CountOptions:
 class Engine(Protocol):
     """A way to count; the members are in the table `ENGINES`."""
 
-    def __call__(self, corpus: Corpus, options: CountOptions) -> Counts:
-        """Counts of the corpus."""
-        ...
+    def __call__(self, corpus: Corpus, options: CountOptions) -> Counts: ...
 
 
 def count_in_memory(corpus: Corpus, options: CountOptions) -> Counts:

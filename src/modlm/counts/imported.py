@@ -44,12 +44,13 @@ def counts_from_tables(tables: CountTables, *, order: int | None = None) -> Coun
     if order > tables.max_order:
         raise EstimationError(f"The counts go up to order {tables.max_order}, but order {order} was asked for.")
     rows = [(own.ngrams, own.counts) for own in tables.orders[:order]]
-    trie, frequencies = _trie(rows, tables.vocabulary)
+    trie, frequencies = closed_trie(rows, tables.vocabulary)
     smallest = [own.smallest for own in tables.orders[:order]]
     return Counts(tables.vocabulary, trie, frequencies, edge="once", cut_off=smallest if max(smallest) > 1 else ())
 
 
-def _trie(rows: list[tuple[Ids, Ints]], vocabulary: Vocabulary) -> tuple[Trie, Frequencies]:
+def closed_trie(rows: list[tuple[Ids, Ints]], vocabulary: Vocabulary) -> tuple[Trie, Frequencies]:
+    """N-grams of each order with their counts, and all that are inside of them, which have 0."""
     start, order = len(vocabulary), len(rows)
     closed = _closed(rows, start)
     sizes = [1, start + 1, *(len(table) for table, _ in closed[1:])]

@@ -118,7 +118,6 @@ def _in_vocabulary(counts: Counts, vocabulary: Vocabulary) -> Grown:
 
 
 def _merge_two(a: Grown, b: Grown, *, vocab_size: int, workers: int | None) -> Grown:
-    """One trie with the n-grams of both."""
     start = 2 + vocab_size
     most = int(a.frequencies.max()) + int(b.frequencies.max())
     dtype = np.dtype(np.uint64 if most > MOST else np.uint32)

@@ -99,7 +99,6 @@ class SkipCounts(Counts):
         return out
 
     def settings(self) -> dict[str, Any]:
-        """What a folder keeps beside the arrays."""
         own = {"positions": list(self.positions), "context_levels": list(self.trie.context_levels)}
         return super().settings() | own
 
@@ -115,7 +114,6 @@ class SkipCounts(Counts):
 
 
 def check_positions(positions: Sequence[int]) -> tuple[int, ...]:
-    """Positions that can be counted."""
     if len(positions) >= MAX_ORDER:
         raise ConfigError(f"There may be up to {MAX_ORDER - 1} context positions, but there are {len(positions)}.")
     for position in positions:

@@ -33,7 +33,6 @@ class Trie:
 
     @property
     def order(self) -> int:
-        """The highest order."""
         return len(self.levels) - 2
 
     @property
@@ -50,7 +49,6 @@ class Trie:
         return len(self.words)
 
     def nodes(self, order: int) -> slice:
-        """The nodes of an order."""
         return slice(self.levels[order], self.levels[order + 1])
 
     def size(self, order: int) -> int:
@@ -59,7 +57,6 @@ class Trie:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of n-grams of each order."""
         return tuple(self.size(order) for order in range(1, self.order + 1))
 
     def parents(self, order: int) -> Ids:

@@ -38,11 +38,9 @@ class FrequencyBand:
 
     @property
     def label(self) -> str:
-        """For tables."""
         return "all" if math.isinf(self.limit) else f"≤ {self.limit:,.0f}"
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
         limit = None if math.isinf(self.limit) else int(self.limit)
         sums = {name: getattr(self, name) for name in ("predictions", "perplexity", "log_likelihood")}
         return {"seen": self.label, "limit": limit, **sums}

@@ -86,15 +86,26 @@ def word_changes(
 
 
 def compare_models(
-    models: Sequence[LanguageModel], text: Text | Corpus, *, rng: np.random.Generator, draws: int = DRAWS
+    models: Sequence[LanguageModel],
+    text: Text | Corpus,
+    *,
+    rng: np.random.Generator,
+    draws: int = DRAWS,
+    source: Text | None = None,
 ) -> Comparison:
-    """Score a text with all models and compare each with the first; `rng` draws the sentences."""
+    """Score a text with all models and compare each with the first; `rng` draws the sentences.
+
+    `source` has the source of each sentence, for the models that read them.
+    """
     if len(models) < 2:
         raise ConfigError("A comparison needs at least two models.")
     corpus = text if isinstance(text, Corpus) else Corpus.from_text(text, _tokens(models))
     if corpus.sentences == 0:
         raise InputError("There are no sentences to compare on. Give a text with one sentence per line.")
-    scores = tuple(scored for model in models for scored in scored_parts(model, corpus))  # a corpus is one part
+    read = [source if model.reads.source else None for model in models]
+    scores = tuple(  # a corpus is one part
+        scored for model, own in zip(models, read, strict=True) for scored in scored_parts(model, corpus, source=own)
+    )
     lengths = np.diff(corpus.starts) - 1
     first_S, *others_S = (own.sentence_sums() for own in scores)
     with np.errstate(invalid="ignore"):
@@ -150,7 +161,6 @@ def sign_test(better: int, worse: int) -> float:
 
 
 def as_records(comparison: Comparison, names: Sequence[str], *, most: int = 10) -> list[dict[str, Any]]:
-    """For `--json`: an object for each model."""
     records: list[dict[str, Any]] = []
     for place, (name, scores) in enumerate(zip(names, comparison.scores, strict=True)):
         record: dict[str, Any] = {

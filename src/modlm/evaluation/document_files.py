@@ -10,16 +10,17 @@ import io
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from modlm.errors import ConfigError, InputError
+from modlm.errors import ConfigError, InputError, OutputError
 from modlm.evaluation.ranking import BINS, Ranking, bins_of
 from modlm.formats.output import text_output
 from modlm.ground.arrays import Bools, Floats, alone, threads
@@ -30,8 +31,9 @@ from modlm.model.scored_documents import Prepare, score_texts
 from modlm.model.scored_text import warn_of_unknown
 from modlm.text.documents import DUMPS, LOADS, Batch, Documents, document_batches
 from modlm.text.encoding import in_order
+from modlm.text.options import TextOptions
 from modlm.text.packing import PACKINGS
-from modlm.text.sources import STANDARD_INPUT, Files
+from modlm.text.sources import Files
 
 TERCILES = "terciles"
 BUCKETS = ("head", "middle", "tail")  # as CCNet calls them
@@ -53,6 +55,7 @@ class DocumentOptions:
     buckets: Sequence[float] | str = ()
     """Perplexities between buckets 0, 1, …; or `terciles`."""
     on_error: str = "stop"
+    encoding_errors: str = "strict"
     prepare: Prepare | None = None
     against: LanguageModel | None = None
     """Rank by the difference in bits a byte from this general model."""
@@ -66,7 +69,8 @@ class DocumentOptions:
 
     def __post_init__(self) -> None:
         if self.on_error not in ("stop", "skip"):
-            raise ConfigError(f'on_error must be "stop" or "skip", but is {self.on_error!r}.')
+            raise ConfigError(f"on_error= takes stop or skip, not {self.on_error!r}.")
+        TextOptions(encoding_errors=self.encoding_errors)
         if isinstance(self.buckets, str) and self.buckets != TERCILES:
             raise ConfigError(f"buckets are perplexities such as 30,60, or {TERCILES}, but not {self.buckets!r}.")
         if not isinstance(self.buckets, str) and list(self.buckets) != sorted(set(self.buckets)):
@@ -78,11 +82,6 @@ class DocumentOptions:
     def two_passes(self) -> bool:
         """Whether what is written depends on all documents."""
         return self.best < 1 or self.buckets == TERCILES
-
-    @property
-    def filters(self) -> bool:
-        """Whether some documents are not written."""
-        return self.best < 1 or np.isfinite(self.low) or np.isfinite(self.high)
 
 
 @dataclass(slots=True)
@@ -101,23 +100,22 @@ class Scored:
 
 def scored_batch(model: LanguageModel, options: DocumentOptions, batch: Batch, *, named: bool = False) -> Scored:
     """All work on a batch; `named`: records say which file they are of."""
-    documents = batch.documents(options.field)
+    needs = "" if options.keep else options.id
+    documents = batch.documents(options.field, needs=needs, errors=options.encoding_errors)
     if documents.broken and options.on_error == "stop":
-        raise documents.broken[0]
+        raise InputError(f'{documents.broken[0]} Broken records can be left out with on_error="skip".')
     records, values = scored_records(model, options, documents.texts)
     kept = np.isfinite(values) & (values >= options.low) & (values <= options.high)
     places = [f"{batch.source}, line {line}" for line in documents.lines] if options.examples else []
-    lines = []
+    lines, filters = [], options.best < 1 or np.isfinite((options.low, options.high)).any()
     for place, record in enumerate(records):
-        if options.filters and not kept[place]:
+        if filters and not kept[place]:
             continue
         own, line = documents.records[place], documents.lines[place]
         name: dict[str, Any]
         if options.keep:
             name = {} if own else {options.field: documents.texts[place]}
         elif options.id:
-            if options.id not in own:
-                raise InputError(f"there is no field {options.id!r} to name it by.", path=batch.source, line=line)
             own, name = {}, {"id": own[options.id]}
         else:
             own, name = {}, {"file": batch.source, "line": line} if named else {"line": line}
@@ -158,6 +156,8 @@ def score_files(
     overwrite: bool = False,
 ) -> Ranking:
     """Score all documents; records go to the output, or to standard output. How they rank comes back."""
+    if output is not None and output.is_dir():
+        raise OutputError(f"{output} is a folder, but records go to a file. Choose another name.")
     streamed = output is None or (output.exists() and not output.is_file())
     if options.two_passes and streamed:
         raise ConfigError("Terciles and the best share are known when all documents are, so give a file with --output.")
@@ -187,7 +187,6 @@ class _Stream:
         self.stream = stream
 
     def write(self, lines: bytes, state: Callable[[], dict[str, Any]], *, last: bool = False) -> None:
-        """At once."""
         self.stream.write(lines)
         self.stream.flush()
 
@@ -220,36 +219,37 @@ def _scored(
     done: int,
     sink: _Stream | _Resumed,
 ) -> Ranking:
-    batches = islice(document_batches(paths, form=options.form), done, None)
+    eager = isinstance(sink, _Stream)  # a killed run goes on by the number of batches
+    batches = islice(document_batches(paths, form=options.form, eager=eager), done, None)
 
-    def work(batch: Batch) -> Scored:
-        return scored_batch(model, options, batch, named=len(paths) > 1)
+    work = partial(scored_batch, model, options, named=len(paths) > 1)
 
     def state() -> dict[str, Any]:
         return {"batches": done, "ranking": ranking.state()}
 
     with progress("Documents", total=Files(paths).size(), unit="bytes") as bar:
         for scored in in_order(alone(work), batches, workers=threads(options.workers)):
-            _tell_broken(scored.documents.broken, ranking)
+            for error in scored.documents.broken[: max(0, TOLD - ranking.broken)]:
+                logging.getLogger("modlm").warning(f"left out: {error}")
+            ranking.broken += len(scored.documents.broken)
             ranking.add(scored.values, scored.kept, scored.documents.texts, scored.places, done)
             ranking.words, ranking.unknown = ranking.words + scored.words, ranking.unknown + scored.unknown
             done += 1
             sink.write(scored.lines, state)
             rate = ranking.documents / max(1e-9, time.monotonic() - bar.started)
             bar.advance(scored.batch.consumed, note=f"{short(rate)} documents/s")
-    sink.write(b"", state, last=True)
-    warn_of_unknown(model, ranking.words, ranking.unknown)
     if not ranking.documents and not ranking.broken:
-        names = ", ".join("standard input" if str(path) == STANDARD_INPUT else str(path) for path in paths)
-        raise InputError("there are no documents.", path=names)
+        raise InputError("there are no documents.", path=Files(paths))
+    sink.write(b"", state, last=True)
+    warn_of_sums(model, ranking)
     return ranking
 
 
-def _tell_broken(broken: list[InputError], ranking: Ranking) -> None:
-    log = logging.getLogger("modlm")
-    for error in broken[: max(0, TOLD - ranking.broken)]:
-        log.warning(f"left out: {error}")
-    ranking.broken += len(broken)
+def warn_of_sums(model: LanguageModel, ranking: Ranking) -> None:
+    """What should be known when all is done."""
+    warn_of_unknown(model, ranking.words, ranking.unknown)
+    if ranking.broken:
+        logging.getLogger("modlm").warning(f"{ranking.broken:,} broken records were left out")
 
 
 def _second_pass(source: Path, target: Path, options: DocumentOptions, ranking: Ranking, *, overwrite: bool) -> None:
@@ -257,7 +257,8 @@ def _second_pass(source: Path, target: Path, options: DocumentOptions, ranking: 
     cut, more = ranking.cut(options.best)
     cuts = [ranking.cut(1 / 3)[0], ranking.cut(2 / 3)[0]]
     with text_output(target, overwrite=overwrite) as stream:
-        for records in _records(source):
+        for block in Files([source]).blocks():
+            records = [LOADS(line) for line in bytes(memoryview(block.data)[: block.size]).split(b"\n")[:-1]]
             name = "perplexity" if options.against is None else "difference"
             found = np.array([one[name] for one in records], np.float64)  # NaN for null
             with np.errstate(divide="ignore"):
@@ -272,8 +273,3 @@ def _second_pass(source: Path, target: Path, options: DocumentOptions, ranking: 
             stream.write(b"".join(DUMPS(one) + b"\n" for one, stays in zip(records, kept, strict=True) if stays))
     if options.best < 1:
         ranking.keep_best(options.best)
-
-
-def _records(path: Path) -> Iterator[list[dict[str, Any]]]:
-    for block in Files([path]).blocks():
-        yield [LOADS(line) for line in bytes(memoryview(block.data)[: block.size]).split(b"\n")[:-1]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache, partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from modlm.counts.spark.store import has_scheme
 from modlm.counts.spark.text import as_spark_reads
 from modlm.counts.spark.watching import watched
 from modlm.errors import ConfigError
-from modlm.evaluation.document_files import DocumentOptions, scored_batch
+from modlm.evaluation.document_files import DocumentOptions, scored_batch, warn_of_sums
 from modlm.evaluation.ranking import Ranking
 from modlm.ground.files import new_folder
 from modlm.model.folder import load
@@ -44,11 +44,13 @@ def score_on_spark(
     output: Path,
     options: DocumentOptions,
     *,
+    tokenizer: str | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     overwrite: bool = False,
 ) -> Ranking:
     """Score documents at any paths that Spark reads, JSON lines or Parquet; records go to files in a folder."""
+    lm = _loaded(model, tokenizer)  # what is wrong with it is told before a cluster is asked
     if options.two_passes:
         raise ConfigError("Terciles are known when all documents are, and a cluster does one pass. Give perplexities.")
     if not (options.id or options.keep):
@@ -60,15 +62,16 @@ def score_on_spark(
     place_of = nullcontext(target) if has_scheme(target) else new_folder(output, overwrite=overwrite)
     with spark_session(CountOptions(master=master, conf=own)) as session, place_of as place:
         url = f"file://{place}" if isinstance(place, Path) else place
-        sums = _written(session, model, sources, url, options)
+        sums = _written(session, partial(_loaded, model, tokenizer), sources, url, options)
     ranking = Ranking()
     for name, value in sums.items():
         setattr(ranking, name, value or 0)
+    warn_of_sums(lm, ranking)
     return ranking
 
 
 def _written(
-    session: SparkSession, model: str, paths: list[str], place: str, options: DocumentOptions
+    session: SparkSession, model: Callable[[], LanguageModel], paths: list[str], place: str, options: DocumentOptions
 ) -> dict[str, int | None]:
     """Do the work; the sums over all documents, each task counted once."""
     functions, observation = pyspark_sql().functions, pyspark_sql().Observation()
@@ -92,11 +95,13 @@ def _frame(session: SparkSession, paths: list[str], form: str) -> tuple[DataFram
     return session.read.schema("value string").option("lineSep", "\n").text(paths), "jsonl"
 
 
-def _records(model: str, options: DocumentOptions, form: str, source: str, batches: Iterator[Any]) -> Iterator[Any]:
+def _records(
+    model: Callable[[], LanguageModel], options: DocumentOptions, form: str, source: str, batches: Iterator[Any]
+) -> Iterator[Any]:
     """What a worker does: rows in, records out, and in the first row of each batch its sums."""
     import pyarrow
 
-    lm = _loaded(model)
+    lm = model()
     for rows in batches:
         data: Any = rows.to_pylist()
         if form == "jsonl":
@@ -112,9 +117,9 @@ def _records(model: str, options: DocumentOptions, form: str, source: str, batch
 
 
 @cache
-def _loaded(model: str) -> LanguageModel:
+def _loaded(model: str, tokenizer: str | None) -> LanguageModel:
     """Once a process."""
-    return load(model)
+    return load(model, tokenizer=tokenizer)
 
 
 def with_scheme(path: str | Path) -> str:

@@ -48,7 +48,6 @@ class Rate:
         return self.errors / self.length
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
         return {"rate": self.rate, "errors": self.errors, "length": self.length, "interval": [self.low, self.high]}
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from modlm.errors import require
 from modlm.ground.arrays import Bools, Floats, Ints
 
 LOW, STEP, BINS = -16.0, 1 / 2048, 1 << 18  # so perplexities are told apart to a twentieth of a percent
@@ -72,13 +71,11 @@ class Ranking:
         return sorted(near, key=lambda one: one[0])
 
     def keep_best(self, share: float) -> None:
-        """What was kept is this share."""
         place, more = self.cut(share)
         self.kept = np.where(np.arange(BINS) < place, self.counts, 0)
         self.kept[place : place + 1] = more
 
     def state(self) -> dict[str, Any]:
-        """For JSON."""
         own = {name: getattr(self, name) for name in STATE}
         for name in ("counts", "kept"):
             places = np.flatnonzero(own[name])
@@ -99,7 +96,6 @@ class Ranking:
 
     def picture(self, path: Path, *, title: str, log: bool) -> None:
         """The histogram, what was kept in another colour, as the ending of the name says (svg, png, pdf)."""
-        require("matplotlib", extra="figures", purpose="A picture of what was kept")
         from matplotlib.figure import Figure
 
         there = np.flatnonzero(self.counts)
@@ -113,12 +109,12 @@ class Ranking:
             axes.stairs(heights, np.exp(edges) if log else edges, fill=True, color=colour, label=label)
         if log:
             axes.set_xscale("log")
-        axes.set_xlabel("perplexity" if log else "in-domain minus general, bits a byte")
+        axes.set_xlabel("perplexity" if log else "in-domain minus general, bits per byte")
         axes.set_ylabel("documents")
         axes.set_title(title)
         axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
-        figure.savefig(path, format=path.suffix.removeprefix(".") or "svg")
+        figure.savefig(path, format=path.suffix.removeprefix("."))
 
 
 STATE = ("counts", "kept", "documents", "broken", "words", "unknown", "empty", "best", "worst", "sample")

@@ -97,7 +97,6 @@ def refuse_shared(one: NBest, other: NBest) -> None:
 
 
 def measured(prepared: Prepared, part_U: Bools, weights: Weights, *, rng: np.random.Generator, draws: int) -> Measured:
-    """Error rates on a part."""
     chosen_UM = choices(prepared.lists, weights.array(), prepared.errors["words"].distances)
     return measure(chosen_UM, prepared.errors, prepared.sessions_U, part_U, rng=rng, draws=draws)
 
@@ -112,7 +111,6 @@ class Change:
     better: float
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
         interval = [self.low, self.high]
         return {"difference": self.difference, "interval": interval, "probability_better": self.better}
 
@@ -131,7 +129,6 @@ class Measured:
     """Utterances whose best hypothesis is not the first one any more."""
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
         rates = {
             UNITS[unit].lower(): {
                 **{system.replace(" ", "_"): rate.as_dict() for system, rate in own.items()},
@@ -223,7 +220,9 @@ def rescore(
     if unit not in UNITS:
         raise ConfigError(f"Weights are tuned to errors in {' or '.join(UNITS)}, but {unit!r} was asked for.")
     own = development if isinstance(development, Prepared) else lists
-    ranked = is_unsorted(lists) if use_rank is None else use_rank
+    first_H, begins = lists.lists.first_H, lists.lists.starts[:-1]
+    unsorted = (first_H[begins] < np.maximum.reduceat(first_H, begins)).mean() > UNSORTED
+    ranked = unsorted if use_rank is None else use_rank
     names = [name for name in FEATURES if name not in (given or {}) and (ranked or name != FEATURES[RANK])]
     if not own.errors or (given and not tune_others):
         names = []
@@ -240,10 +239,3 @@ def rescore(
         parts = {DEVELOPMENT: (own, part_U), **parts}
     measures = {name: measured(*part, weights, rng=rng, draws=draws) for name, part in parts.items() if part[0].errors}
     return Rescored(weights, names, measures)
-
-
-def is_unsorted(prepared: Prepared) -> bool:
-    """Whether more than a few lists do not begin with their best first-pass score."""
-    lists = prepared.lists
-    first_U = lists.first_H[lists.starts[:-1]]
-    return bool((first_U < np.maximum.reduceat(lists.first_H, lists.starts[:-1])).mean() > UNSORTED)

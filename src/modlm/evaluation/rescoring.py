@@ -43,7 +43,6 @@ class Weights:
     """Times the natural logarithm of the place in the list (from 1); below 0 favours what stood in front."""
 
     def array(self) -> Floats:
-        """In the order of FEATURES."""
         return np.array([self.lm_weight, self.word_penalty, self.rank_weight])
 
 
@@ -100,7 +99,6 @@ def log_probs_of(model: LanguageModel, hypotheses: Sequence[str]) -> Floats:
 
 
 def lists_of(hypotheses: Sequence[str], starts: Ints, first_H: Floats, log_probs_H: Floats) -> Lists:
-    """Lists with all features."""
     words_H = np.fromiter((len(split_words(text)) for text in hypotheses), np.float64, len(hypotheses))
     rank_H = np.arange(len(hypotheses)) - np.repeat(starts[:-1], np.diff(starts)) + 1
     return Lists(starts, first_H, np.stack((log_probs_H, words_H, np.log(rank_H)), axis=1))
@@ -180,7 +178,12 @@ def line_search(lists: Lists, errors_H: Ints, at_F: Floats, direction_F: Floats,
 
     The line ends where a weight would be FARTHEST from 0, and where that of the language model would fall below 0.
     """
-    low, high = _bounds(at_F, direction_F, unit_F)
+    low, high = -np.inf, np.inf
+    for place, (value, slope) in enumerate(zip(at_F.tolist(), direction_F.tolist(), strict=True)):
+        if slope:
+            least = 0.0 if place == LM else -FARTHEST * unit_F[place]
+            ends = sorted(((least - value) / slope, (FARTHEST * unit_F[place] - value) / slope))
+            low, high = max(low, ends[0]), min(high, ends[1])
     if not low < high:
         return at_F
     steps, changes = np.empty(len(lists.first_H)), np.empty(len(lists.first_H), dtype=np.int64)
@@ -200,14 +203,3 @@ def line_search(lists: Lists, errors_H: Ints, at_F: Floats, direction_F: Floats,
         begin, end = max(begin, near - 1.0), min(end, near + 1.0)
     found_F: Floats = at_F + (begin + end) / 2 * direction_F
     return found_F
-
-
-def _bounds(at_F: Floats, direction_F: Floats, unit_F: Floats) -> tuple[float, float]:
-    low, high = -np.inf, np.inf
-    for place, (value, slope) in enumerate(zip(at_F.tolist(), direction_F.tolist(), strict=True)):
-        if slope == 0:
-            continue
-        least = 0.0 if place == LM else -FARTHEST * unit_F[place]
-        ends = sorted(((least - value) / slope, (FARTHEST * unit_F[place] - value) / slope))
-        low, high = max(low, ends[0]), min(high, ends[1])
-    return low, high

@@ -70,7 +70,6 @@ def scatter_chart(points: Sequence[Point], *, title: str, x_label: str, y_label:
 
 
 def _scale(steps: Sequence[float], begin: float, end: float) -> Callable[[float], float]:
-    """Where a value lies on a logarithmic axis."""
     low, high = math.log(steps[0]), math.log(steps[-1])
     return lambda value: begin + (end - begin) * (math.log(value) - low) / (high - low)
 

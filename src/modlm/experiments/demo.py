@@ -101,16 +101,11 @@ def found(rows: list[Trained], best: Trained, train: Corpus, paths: dict[str, Pa
     explained = next((row for row in rows if row.label == HYBRID), best)
     valid, test = (Corpus.from_text(paths[part]).words for part in ("valid", "test"))
     return DemoResult(
-        rows=tuple(rows),
-        best=best,
-        folder=KINDS[best.label],
+        rows=tuple(rows), best=best, folder=KINDS[best.label],
         predictions=tuple((context, best.model.next_words(context, WORDS)) for context in CONTEXTS),
-        explained=explained,
-        explanation=tuple(explained.model.explain(SENTENCE)),
-        words=(train.words, valid, test),
-        vocabulary=len(train.vocabulary),
-        seconds=time.perf_counter() - begun,
-    )
+        explained=explained, explanation=tuple(explained.model.explain(SENTENCE)), words=(train.words, valid, test),
+        vocabulary=len(train.vocabulary), seconds=time.perf_counter() - begun,
+    )  # fmt: skip
 
 
 def warm_up() -> None:
@@ -201,7 +196,6 @@ def timed(label: str, make: Callable[[], LanguageModel], paths: dict[str, Path],
 
 
 def card(row: Trained) -> str:
-    """The model's card."""
     return (
         f"# {row.label}, from the demo\n\n"
         f"- Trained on the docstrings, comments and language reference of Python {platform.python_version()}\n"

@@ -53,7 +53,6 @@ class Trained:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The row as text."""
         size, seconds = f"{self.bytes / 1e6:.1f} MB", f"{self.seconds:.2f} s"
         return self.label, shown(self.valid), shown(self.test), short(self.words_per_second), size, seconds
 
@@ -84,7 +83,6 @@ def shown(perplexity: float) -> str:
 
 
 def line(cells: Sequence[str]) -> str:
-    """A line of the printed table."""
     return f"{cells[0]:<35}" + "".join(f"{cell:>11}" for cell in cells[1:])
 
 
@@ -93,7 +91,6 @@ def line(cells: Sequence[str]) -> str:
 
 def page(result: DemoResult) -> str:
     """The page as HTML text. Every value is escaped; nothing in it can refer to the outside."""
-    style = Path(__file__).with_name("demo_report.css").read_text(encoding="utf-8")
     best, python = result.best, f"Python {platform.python_version()}"
     train, valid, test = (f"{count:,}" for count in result.words)
     about = (
@@ -109,53 +106,59 @@ def page(result: DemoResult) -> str:
         f"modlm {__version__}, {python}, {processor()}, {threads()} threads. The whole demo took {result.seconds:.0f} "
         f'seconds. In this folder, try: modlm serve . and modlm next {result.folder} "{result.predictions[0][0]}"'
     )
+    return document(TITLE, (about, saved), _sections(result), closing)
+
+
+def document(title: str, lead: Iterable[str], sections: Iterable[tuple[str, str]], closing: str) -> str:
+    """A page of sections, each a title and what is in it as HTML; all else is escaped here."""
+    style = Path(__file__).with_name("demo_report.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{TITLE}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        f"<header>\n<h1>{TITLE}</h1>\n<p>{escape(about)}</p>\n<p>{escape(saved)}</p>\n</header>\n"
-        f"{''.join(_section(*section) for section in _sections(result))}"
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
+        f"<header>\n<h1>{escape(title)}</h1>\n{''.join(f'<p>{escape(one)}</p>' for one in lead)}\n</header>\n"
+        f"{''.join(section(*one) for one in sections)}"
         f"<footer>\n<p>{escape(closing)}</p>\n</footer>\n</main>\n</body>\n</html>\n"
     )
 
 
 def _sections(result: DemoResult) -> Iterable[tuple[str, str]]:
-    """Titles and contents."""
     title = "Perplexity, speed and size"
-    table = _table(COLUMNS, [row.cells for row in result.rows], best=result.rows.index(result.best))
-    yield title, _wide(title, table) + _note(NOTE)
+    rows = table(COLUMNS, [row.cells for row in result.rows], best=result.rows.index(result.best))
+    yield title, wide(title, rows) + note(NOTE)
     finite = [row for row in result.rows if row.test < INFINITE]
     points = [Point(row.label, row.bytes / 1e6, row.test, shown(row.test)) for row in finite]
     yield "Test perplexity", bar_chart(points, unit="perplexity")
     title = "Size and perplexity"
     scatter = scatter_chart(points, title=title, x_label="model folder, MB", y_label="test perplexity")
-    yield title, _wide(title, scatter)
+    yield title, wide(title, scatter)
     yield "What comes next", _predictions(result.predictions)
     title = f"Where the probabilities of a sentence come from: {result.explained.label}"
-    rows = [
+    steps = [
         (step.word, f"{step.probability:.4f}", *(f"{share:.0%}" for share in step.shares.values()))
         for step in result.explanation
     ]
-    table = _table(("word", "probability", *result.explanation[0].shares), rows)
-    note = "The share of a column is λ_k P_k / p: its part of the word's probability."
-    yield title, _wide(title, table) + _note(note)
+    shares = table(("word", "probability", *result.explanation[0].shares), steps)
+    yield title, wide(title, shares) + note("The share of a column is λ_k P_k / p: its part of the word's probability.")
 
 
-def _section(title: str, content: str) -> str:
+def section(title: str, content: str) -> str:
+    """A titled box."""
     return f"<section>\n<h2>{escape(title)}</h2>\n{content}</section>\n"
 
 
-def _wide(title: str, content: str) -> str:
+def wide(title: str, content: str) -> str:
     """Something that is scrolled sideways on a small screen."""
     return f'<div class="wide" role="region" aria-label="{escape(title)}" tabindex="0">\n{content}</div>\n'
 
 
-def _note(note: str) -> str:
-    return f'<p class="note">{escape(note)}</p>\n'
+def note(said: str) -> str:
+    """Small print."""
+    return f'<p class="note">{escape(said)}</p>\n'
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, best: int | None = None) -> str:
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, best: int | None = None) -> str:
     """A name and numbers in each row."""
     kinds = ("", *(' class="number"' for _ in columns[1:]))
     head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(columns, kinds, strict=True))
@@ -177,9 +180,9 @@ def _predictions(panels: Sequence[tuple[str, list[Prediction]]]) -> str:
         + "</ol>\n</article>\n"
         for context, words in panels
     ]
-    note = _note("The length of a bar is the probability; its colours show which columns gave it.")
+    said = note("The length of a bar is the probability; its colours show which columns gave it.")
     legend = f'<ul class="legend" aria-label="Columns">{keys}</ul>\n'
-    return f'{note}{legend}<div class="panels">\n{"".join(articles)}</div>\n'
+    return f'{said}{legend}<div class="panels">\n{"".join(articles)}</div>\n'
 
 
 def _colour(index: int) -> str:

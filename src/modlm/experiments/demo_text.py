@@ -1,10 +1,9 @@
-"""The demo's text: English that every CPython carries, so that nothing is downloaded.
+"""The demo's text: English that ships with every CPython, so that nothing is downloaded.
 
 In: the language reference in `pydoc_data.topics`, and the docstrings and block comments of the standard library, taken
-from its sources without importing them. Out: sentences, lower-case, tokens apart by one space, without markup, code or
+from its sources without importing them. Out: sentences, lower-case, one space between tokens, without markup, code or
 repetitions. A whole document (a topic, a source file) goes to one part, chosen by a hash of its name: no part sees the
-documents of another, and a sentence of one part never stands in another. The two sources differ in style, so they also
-serve as two domains.
+documents of another, and no sentence is in two parts. The two sources differ in style and serve as two domains.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ class DemoText:
     test: list[str] = field(default_factory=list)
 
     def __add__(self, other: DemoText) -> DemoText:
-        """The parts of both, one after the other."""
         return DemoText(train=self.train + other.train, valid=self.valid + other.valid, test=self.test + other.test)
 
     def write(self, folder: Path) -> dict[str, Path]:

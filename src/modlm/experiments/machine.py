@@ -8,7 +8,6 @@ from pathlib import Path
 
 
 def processor() -> str:
-    """The processor, as far as the system tells."""
     lines = list[str]()
     with contextlib.suppress(OSError):  # not Linux
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

@@ -1,4 +1,4 @@
-"""From documentation to sentences: markup, code, tables and doctests out, tokens apart.
+"""From documentation to sentences: markup, code, tables and doctests out, one space between tokens.
 
 In: a docstring, a comment or a page of documentation as plain text. Out: its sentences, lower-case, one space between
 tokens. Strict rather than complete: a sentence with anything left that looks like code is dropped whole.
@@ -50,7 +50,10 @@ WORD = re.compile(r"[a-z][a-z'-]*")
 def sentences_of(text: str) -> Iterator[str]:
     """The sentences of a text in their order, as lower-case tokens joined by single spaces."""
     for paragraph in paragraphs(text):
-        for sentence in BOUNDARY.split(ABBREVIATION.sub(rf"\1{HELD}", _without_markup(paragraph))):
+        plain = ROLE.sub(r"\1", paragraph.translate(PLAIN))
+        for pattern in REMOVED:
+            plain = re.sub(pattern, "", plain)
+        for sentence in BOUNDARY.split(ABBREVIATION.sub(rf"\1{HELD}", plain.replace("::", ":"))):
             tokens = [token.replace(HELD, ".") for token in TOKEN.findall(sentence.lower())]
             if not CODE.search(sentence) and is_prose(tokens):
                 # Headlines of docstrings often stand without a mark at the end.
@@ -71,7 +74,8 @@ def paragraphs(text: str) -> Iterator[str]:
         if RULE.fullmatch(bare):
             lines.clear()  # what stands above an underline is a heading
             continue
-        if not bare or DOCTEST.match(bare) or BULLET.match(bare) or FIELD.match(bare) or _outdented(lines, indent):
+        outdented = lines and len(lines[-1]) - len(lines[-1].lstrip()) > indent + 2  # by more than a bullet's width
+        if not bare or DOCTEST.match(bare) or BULLET.match(bare) or FIELD.match(bare) or outdented:
             if joined := " ".join(" ".join(lines).split()):
                 yield joined
             lines.clear()
@@ -79,18 +83,6 @@ def paragraphs(text: str) -> Iterator[str]:
             code_deeper_than = indent
         if bare and not DOCTEST.match(bare) and not DIRECTIVE.match(bare):
             lines.append(" " * indent + MARKER.sub("", bare))
-
-
-def _outdented(lines: list[str], indent: int) -> bool:
-    """Whether a line is indented less than the one before it, by more than a bullet's width."""
-    return bool(lines) and len(lines[-1]) - len(lines[-1].lstrip()) > indent + 2
-
-
-def _without_markup(text: str) -> str:
-    text = ROLE.sub(r"\1", text.translate(PLAIN))
-    for pattern in REMOVED:
-        text = re.sub(pattern, "", text)
-    return text.replace("::", ":")
 
 
 def is_prose(tokens: list[str]) -> bool:

@@ -46,7 +46,13 @@ def variation(text: str) -> Variation:
         raise ConfigError(f"--vary takes NAME=LOW:HIGH, perhaps with :log, or NAME=A,B, not {text!r}: {EXAMPLES}.")
     kind = type_of(path)
     if kind in (int, float) and ":" in values:
-        return _ranged(path, values, kind)
+        low_text, high_text, *rest = values.split(":")
+        low, high = (parsed(text, kind, path=path) for text in (low_text, high_text))
+        if rest not in ([], ["log"]):
+            raise ConfigError(f"--vary {path}={values}: only :log may follow LOW:HIGH.")
+        if not low < high or (rest and not low > 0):
+            raise ConfigError(f"--vary {path}={values}: LOW must be less than HIGH, and above 0 with :log.")
+        return Variation(path, low=low, high=high, log=bool(rest), whole=kind is int)
     choices = tuple(choice.strip() for choice in values.split(","))
     for choice in choices:
         parsed(choice, kind, path=path)
@@ -55,18 +61,7 @@ def variation(text: str) -> Variation:
     return Variation(path, choices=choices)
 
 
-def _ranged(path: str, values: str, kind: type[float]) -> Variation:
-    low_text, high_text, *rest = values.split(":")
-    low, high = (parsed(text, kind, path=path) for text in (low_text, high_text))
-    if rest not in ([], ["log"]):
-        raise ConfigError(f"--vary {path}={values}: only :log may follow LOW:HIGH.")
-    if not low < high or (rest and not low > 0):
-        raise ConfigError(f"--vary {path}={values}: LOW must be less than HIGH, and above 0 with :log.")
-    return Variation(path, low=low, high=high, log=bool(rest), whole=kind is int)
-
-
 def variations(texts: Sequence[str]) -> tuple[Variation, ...]:
-    """All of them, each setting once."""
     found = tuple(variation(text) for text in texts)
     if len({one.path for one in found}) < len(found):
         raise ConfigError("--vary names a setting twice. Name each once.")

@@ -56,7 +56,6 @@ class CountTables:
 
     @property
     def max_order(self) -> int:
-        """The highest order n."""
         return len(self.orders)
 
 
@@ -87,7 +86,6 @@ class _Reader:
         self._counts = np.empty(BLOCK_ROWS, np.int64)
 
     def read(self, path: Path) -> None:
-        """Add the lines of a file."""
         with open_lines(path) as lines, progress(f"Reading {path}", total=lines.size, unit="bytes") as bar:
             while lines.more():
                 before = lines.at
@@ -121,7 +119,6 @@ class _Reader:
             self.counts.setdefault(order, []).append(counts[here])
 
     def _check_utf8(self, lines: Lines, known: int) -> None:
-        """Refuse new words that are not UTF-8."""
         words = self.words
         new = words.blob[words.offsets[known] : words.offsets[len(words)]].tobytes()
         try:

@@ -33,8 +33,9 @@ def kind_of(path: Path) -> str:
         )
     if str(path) == STANDARD_INPUT or not path.is_file():
         return "text"  # a pipe cannot be looked at twice; whoever reads it says what is wrong
-    if is_kenlm(path):
-        return "kenlm"
+    with path.open("rb") as stream:
+        if stream.read(len(KENLM_MAGIC)) == KENLM_MAGIC:
+            return "kenlm"
     with contextlib.closing(Files([path]).blocks(1 << 16)) as blocks:  # type: ignore[type-var]  # a generator
         block = next(blocks, None)
     lines = bytes(block.data[: block.size]).split(b"\n") if block else []
@@ -42,9 +43,3 @@ def kind_of(path: Path) -> str:
         return "arpa"
     shown = [line for line in lines[:LOOK] if line.strip()]
     return "count file" if shown and all(COUNT_LINE.fullmatch(line) for line in shown) else "text"
-
-
-def is_kenlm(path: Path) -> bool:
-    """Whether a file begins as KenLM's binaries do."""
-    with path.open("rb") as stream:
-        return stream.read(len(KENLM_MAGIC)) == KENLM_MAGIC

@@ -46,7 +46,6 @@ class NBest:
 
     @property
     def list_of(self) -> Ints:
-        """The list of each hypothesis."""
         return np.repeat(np.arange(len(self.utterances)), np.diff(self.starts))
 
 

@@ -27,7 +27,6 @@ Record = dict[str, Any]
 
 
 def read_json(path: Path, lines: list[tuple[int, str]]) -> Found:
-    """The lists of all lines."""
     found = Found(path, "jsonl")
     for line, text in lines:
         record = parsed(found, line, text)
@@ -53,7 +52,6 @@ def references_in(path: Path, lines: list[tuple[int, str]]) -> dict[str, str]:
 
 
 def parsed(found: Found, line: int, text: str) -> Record:
-    """The object on a line."""
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:

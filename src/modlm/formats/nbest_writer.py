@@ -32,7 +32,6 @@ def _write(path: Path, lines: Iterator[str]) -> None:
 
 
 def best_lines(nbest: NBest, best_U: Ints) -> Iterator[str]:
-    """The lines of `write_best`."""
     for utterance, place in zip(nbest.utterances, best_U.tolist(), strict=True):
         words = nbest.hypotheses[place]
         yield words if nbest.format == "moses" else f"{utterance} {words}".rstrip()

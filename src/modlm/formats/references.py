@@ -52,14 +52,10 @@ def read_references(path: Path, utterances: Sequence[str]) -> dict[str, str]:
         if twice:
             raise InputError(f"utterance {quoted(twice[1])} has a second reference.", path=path, line=twice[0])
         return {name: words for name, (_, words) in named.items()}
-    return _in_order(path, [text for _, text in every], utterances)
-
-
-def _in_order(path: Path, texts: list[str], utterances: Sequence[str]) -> dict[str, str]:
-    if len(texts) != len(utterances):
+    if len(every) != len(utterances):
         raise InputError(
-            f"there are {len(texts):,} lines for {len(utterances):,} utterances, and they do not begin with names "
+            f"there are {len(every):,} lines for {len(utterances):,} utterances, and they do not begin with names "
             f"such as {quoted(utterances[0])}. Write `utterance words`, or one line for each utterance in its order.",
             path=path,
         )
-    return dict(zip(utterances, texts, strict=True))
+    return {name: text for name, (_, text) in zip(utterances, every, strict=True)}

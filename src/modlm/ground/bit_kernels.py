@@ -16,6 +16,7 @@ from llvmlite import ir
 from numba.core import types
 
 from modlm.ground.arrays import Words, inlined, int64, intrinsic, kernel
+from modlm.ground.memory_kernels import prefetch
 
 LINE, SAMPLE = 448, 256
 WORDS = 8  # of a line
@@ -118,7 +119,7 @@ def ones_before(data: Words, vector: int, place: int) -> int:
     return found + ones_in(word & ((np.uint64(1) << (inside & np.uint64(63))) - np.uint64(1)))
 
 
-@kernel
+@inlined
 def place_of(data: Words, vector: int, i: int, flip: int) -> int:
     """The place of the i-th one, counted from 0, or with `flip` zero; the number of bits where there are too few."""
     bits, lines = int64(data[vector]), int64(data[vector + 1])
@@ -157,18 +158,38 @@ def place_of(data: Words, vector: int, i: int, flip: int) -> int:
 
 
 @inlined
+def ask_sample(data: Words, vector: int, i: int, flip: int) -> None:
+    """Ask for the memory that `ask_line` reads."""
+    prefetch(data, data[vector + 2 + flip] + np.uint64(max(0, i) // SAMPLE // 2))
+
+
+@inlined
+def ask_line(data: Words, vector: int, i: int, flip: int) -> None:
+    """Ask for the line in which the i-th one, or with `flip` zero, is likely to be."""
+    sample, half = int64(data[vector + 2 + flip]), max(0, i) // SAMPLE
+    low, high = _half(data, sample, half), _half(data, sample, half + 1)
+    prefetch(data, np.uint64(vector + HEAD + WORDS * (low + (high - low) * (i % SAMPLE) // SAMPLE)))
+
+
+@inlined
+def ask_bit(data: Words, vector: int, place: int) -> None:
+    """Ask for the line of a place."""
+    prefetch(data, line_of(data, vector, place)[0])
+
+
+@inlined
 def _half(data: Words, begin: int, i: int) -> int:
     """The i-th of numbers of 32 bits."""
     return int64((at(data, begin + (i >> 1)) >> np.uint64(32 * (i & 1))) & np.uint64(0xFFFFFFFF))
 
 
 @inlined
-def next_one(data: Words, vector: int, place: int) -> int:
-    """The place of the first one at or behind a place; the number of bits where there is none."""
-    bits = int64(data[vector])
+def next_one(data: Words, vector: int, place: int, flip: int) -> int:
+    """The place of the first one, or with `flip` zero, at or behind a place; the number of bits where there is none."""
+    bits, mask = int64(data[vector]), ALL if flip else np.uint64(0)
     while place < bits:
         line, inside = line_of(data, vector, place)
-        word = data[line + np.uint64(1) + (inside >> np.uint64(6))] >> (inside & np.uint64(63))
+        word = (data[line + np.uint64(1) + (inside >> np.uint64(6))] ^ mask) >> (inside & np.uint64(63))
         if word:
             return min(bits, place + lowest_one(word))
         place += 64 - int64(inside & np.uint64(63))

@@ -83,7 +83,6 @@ class ModlmLM(LM):  # type: ignore[misc]  # lm-eval is not typed
 
 
 def main() -> None:
-    """The harness's own command line."""
     require("lm_eval.__main__", extra="lm-eval", purpose=PURPOSE).cli_evaluate()
 
 

@@ -46,12 +46,10 @@ class GivenBlock(Block):
         raise ModlmError("A column of this mixture is given from outside: use it in a decoder, by MixtureFusion.")
 
     def parts(self) -> Parts:
-        """Nothing but its kind."""
         return Parts()
 
     @classmethod
     def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
-        """The column of a vocabulary."""
         return cls(vocabulary)
 
 
@@ -63,9 +61,12 @@ def features_of(log_probs_BJ: Singles, probs_BJ: Singles) -> Floats:
     return np.stack((log_probs_BJ.max(axis=1), entropy_B), axis=1).astype(np.float64)
 
 
-def mixed(mixture: Mixture, windows_BC: Ids, given: str, probs_BJ: AnyFloats, features_BF: Floats) -> AnyFloats:
+def mixed(
+    mixture: Mixture, windows_BC: Ids, given: str, probs_BJ: AnyFloats, features_BF: Floats, beside: Beside = ALONE
+) -> AnyFloats:
     """D times lambda by features alone, after windows, where one block's column and features are given."""
-    found = {name: block.to_mix(windows_BC) for name, block in mixture.dense.items() if name != given}
+    others = {name: block for name, block in mixture.dense.items() if name != given}
+    found = {name: block.to_mix(windows_BC, beside.of(name)) for name, block in others.items()}
     every = [features_BF if name == given else found[name][0] for name in mixture.dense]
     weights_BK = mixture.mixer.weights(np.concatenate(every, axis=1))
     out_BJ: AnyFloats = weights_BK[:, mixture.layout.spans[given].columns].astype(probs_BJ.dtype) * probs_BJ
@@ -88,7 +89,6 @@ class MixtureFusion:
         self._moved = np.flatnonzero(self.words_J != np.arange(len(self.words_J)))
 
     def start(self, count: int = 1) -> Ids:
-        """States before the first token."""
         return np.asarray(self.mixture.start(count)["words"])
 
     def fused(self, states_BC: Ids, log_probs_BJ: Singles) -> Singles:
@@ -102,7 +102,6 @@ class MixtureFusion:
             return np.asarray(np.log(mixed_BJ, out=mixed_BJ))
 
     def follow(self, states_BC: Ids, tokens_B: NDArray[Any]) -> Ids:
-        """The states one token further."""
         return np.column_stack((states_BC[:, 1:], self.words_J[tokens_B].astype(np.uint32)))
 
 

@@ -29,14 +29,21 @@ class AddScores:
     """A batch in, the same batch with the columns of `COLUMNS` out: a mapping of columns, or a DataFrame."""
 
     def __init__(
-        self, model: LanguageModel | str | os.PathLike[str], *, field: str = "text", prepare: Prepare | None = None
+        self,
+        model: LanguageModel | str | os.PathLike[str],
+        *,
+        field: str = "text",
+        prepare: Prepare | None = None,
+        tokenizer: str | os.PathLike[str] | None = None,
     ) -> None:
+        """`tokenizer`: for a KenLM binary or an ARPA file of tokens, such as CCNet's `.sp.model`."""
         self.model = model if isinstance(model, LanguageModel) else str(model)
-        self.field, self.prepare = field, prepare
+        self.field, self.prepare, self.tokenizer = field, prepare, tokenizer
 
     @cached_property
     def _loaded(self) -> LanguageModel:
-        return load(self.model).resident() if isinstance(self.model, str) else self.model
+        model = self.model
+        return load(model, tokenizer=self.tokenizer, resident=True) if isinstance(model, str) else model
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_loaded"}
@@ -67,11 +74,12 @@ def datatrove_step(
     *,
     max_perplexity: float | None = None,
     prepare: Prepare | None = None,
+    tokenizer: str | os.PathLike[str] | None = None,
     batch: int = BATCH,
 ) -> Any:
     """A pipeline step that adds the scores to the metadata of documents and drops those above a perplexity."""
     base = require("datatrove.pipeline.base", extra="pipelines", purpose="A step of datatrove").PipelineStep
-    adding = AddScores(model, prepare=prepare)
+    adding = AddScores(model, prepare=prepare, tokenizer=tokenizer)
 
     class ModlmScores(base):  # type: ignore[misc, valid-type]
         name, type = "modlm scores", "🔻 - FILTER"

@@ -58,13 +58,9 @@ def continuation(model: LanguageModel, prompt: str, text: str) -> Continuation:
     ids = text_ids(model, prompt + text)
     places = np.arange(min(len(text_ids(model, prompt)), len(ids) - 1), len(ids))
     places = places[ids[places] != model.vocabulary.start]
-    return Continuation(float(log_probs(model, ids)[places].sum()), is_greedy(model, ids, places))
-
-
-def is_greedy(model: LanguageModel, ids: Ids, places: Ints) -> bool:
-    """Whether the most probable word stands at each place."""
-    rows = rows_before(model, ids, places)
-    return all(int(np.argmax(row_J)) == word for row_J, word in zip(rows, ids[places].tolist(), strict=True))
+    rows, words = rows_before(model, ids, places), ids[places].tolist()
+    greedy = all(int(np.argmax(row_J)) == word for row_J, word in zip(rows, words, strict=True))
+    return Continuation(float(log_probs(model, ids)[places].sum()), greedy)
 
 
 def rows_before(model: LanguageModel, ids: Ids, places: Ints) -> Iterator[AnyFloats]:

@@ -60,7 +60,6 @@ class Steps:
         return float(node.log_probs[word])
 
     def row(self, node: Node) -> States:
-        """The model's state at a node."""
         if node.row is None:
             assert node.parent is not None
             node.row = self._step(node.parent, node.word)[0]

@@ -1,8 +1,9 @@
 """What a mixer is: features, words before and a state in; log weights over the columns, and the next state, out.
 
-Weights are for the dense columns in the order of D and, in a mixture with delta columns, for those of the J words
-behind them. A mixer without memory has an empty state. Along texts `log_probs` may do the whole product at once, as
-nets do; what stands here takes the weights and multiplies.
+Weights are for the dense columns in the order of D; behind them, block by block, for the columns over the words of the
+source, as many for each context as the longest source has words and 0 beyond its own; and, in a mixture with delta
+columns, for those of the J words at the end. A mixer without memory has an empty state. Along texts `log_probs` may do
+the whole product at once, as nets do; what stands here takes the weights and multiplies.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Reads, Rows,
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Floats, Ids
 from modlm.store.folder import Folder, Parts
+from modlm.text.vocabulary import Vocabulary
 
 State = NDArray[np.float32]
 
@@ -33,6 +35,10 @@ class Mixer(abc.ABC):
     """Numbers that it carries from word to word; all 0 before the first of a sentence."""
     deltas: int = 0
     """How many of its weights, the last ones, are for delta columns."""
+    over_source: int = 0
+    """How many blocks with a column for each source word it has weights for; whose features are in `Beside`."""
+    source_vocabulary: Vocabulary | None = None
+    """The words of the sources that it looks at itself."""
 
     @abc.abstractmethod
     def log_weights(
@@ -50,6 +56,12 @@ class Mixer(abc.ABC):
         if self.columns != len(layout):
             raise ConfigError(
                 f"The mixer has {self.columns} weights for {len(layout)} columns ({', '.join(layout.names)})."
+            )
+        if self.over_source != len(layout.over_source):
+            raise ConfigError(
+                f"The mixer ({self.kind}) weighs columns over source words of {self.over_source} blocks, but there are "
+                f"{len(layout.over_source)} ({', '.join(layout.over_source) or 'none'}). Use static weights, or a net "
+                f"that reads the source, trained with exactly these blocks."
             )
 
     def log_probs(

@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modlm.blocks.block import DELTA, UNLIMITED
-from modlm.errors import ModelFolderError
+from modlm.blocks.block import DELTA, UNLIMITED, Blocks
+from modlm.errors import ConfigError, ModelFolderError
 from modlm.families import MODELS, READERS
 from modlm.formats.kinds import kind_of
-from modlm.store.folder import Folder, open_folder, write_folder
-from modlm.store.manifest import Verify, is_folder
+from modlm.store.folder import COLUMNS, Folder, Parts, open_folder, write_folder
+from modlm.store.manifest import FILE_NAME, Verify, is_folder
 from modlm.text.sources import MODEL_FIRST
 from modlm.text.vocabulary_files import vocabulary_in
 
@@ -115,6 +115,20 @@ def _load(place: Path, verify: Verify, functions: Mapping[str, Callable[..., Any
         raise ModelFolderError(f"{place} is a {kind}, not a model. {MODEL_FIRST}")
     read: LanguageModel = READERS["kenlm" if kind == "kenlm" else "arpa"](place)
     return read
+
+
+def parts_of_blocks(blocks: Blocks) -> Parts:
+    """What a folder keeps of the blocks of a mixture, each in a folder of its own."""
+    kept = Parts()
+    for name, block in blocks.items():
+        if not FILE_NAME.fullmatch(name):
+            raise ConfigError(
+                f"A block called {name!r} cannot be saved. Use letters, digits, dots and dashes in its name."
+            )
+        own = block.parts().within(f"{COLUMNS}/{name}/")
+        settings = {**kept.settings, name: {"kind": block.kind, **own.settings}}
+        kept = Parts(settings, {**kept.arrays, **own.arrays}, {**kept.texts, **own.texts})
+    return kept
 
 
 def mixture_of_today(stored: Folder) -> dict[str, Any]:

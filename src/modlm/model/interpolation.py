@@ -18,6 +18,8 @@ from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
 from modlm.blocks.block import Beside, Block, Rows
 from modlm.blocks.model import ModelBlock
 from modlm.errors import ConfigError, InputError, VocabularyError, choose
+from modlm.families import MIXERS
+from modlm.ground.arrays import Floats, Ids
 from modlm.mixers import StaticMixer, expectation_maximisation
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
@@ -34,7 +36,7 @@ class Interpolation:
 
     mixture: Mixture
     weights: dict[str, float]
-    """lambda_k by column."""
+    """lambda_k by column; where it depends on the context, its mean over the tuning text."""
     alone: dict[str, float]
     """The perplexity of each column by itself on the tuning text; infinite where it gives a word no probability."""
     history: tuple[float, ...]
@@ -42,16 +44,21 @@ class Interpolation:
 
 
 def interpolate(
-    models: Mapping[str, LanguageModel],
+    models: Mapping[str, LanguageModel | Block],
     tune: Any,
     *,
     over: str = "models",
     extra: Sequence[str] = (),
     vocabulary: Vocabulary | None = None,
+    mixer: str = "static",
+    columns: Mapping[str, Any] | None = None,
 ) -> Interpolation:
-    """Mix named models with weights that maximise the likelihood of a text (a path, sentences or a Corpus).
+    """Mix named models, or blocks, with weights that maximise the likelihood of a text (a path, sentences, a Corpus).
 
     The mixture predicts the words of the first model unless another vocabulary is given; `extra` adds constant columns.
+    `columns` are further blocks by name, each made of that vocabulary: `{"online": partial(OnlineBlock, order=4)}`. The
+    text is read in its order, which is what blocks that learn from it need. `mixer="gli"` has weights that depend on
+    the features of each column.
     """
     if not models:
         raise ConfigError("There is nothing to mix. Give at least one model.")
@@ -61,23 +68,39 @@ def interpolate(
     blocks = columns_of(models, words, over=over)
     for name in extra:
         blocks[name] = choose(CONSTANT_BLOCKS, name, what="constant column")(words)
-    columns = sum(len(block.columns) for block in blocks.values())
-    equal = Mixture(words, blocks, StaticMixer(np.full(columns, 1.0 / columns)))
-    probs_TK = rows_of(equal, tune).probs_TK
-    weights, history = expectation_maximisation(probs_TK)
-    tuned = Mixture(words, blocks, StaticMixer(weights))
+    blocks |= {name: make(words) for name, make in (columns or {}).items()}
+    count = sum(len(block.columns) for block in blocks.values())
+    equal = Mixture(words, blocks, StaticMixer(np.full(count, 1.0 / count)))
+    rows = rows_of(equal, tune)
+    probs_TK = rows.probs_TK
+    if mixer == StaticMixer.kind:
+        weights, history = expectation_maximisation(probs_TK)
+        tuned, weights_TK = Mixture(words, blocks, StaticMixer(weights)), weights[None]
+    else:
+        fitted = MIXERS.choose(mixer).fitted(equal.layout, blocks, rows)
+        tuned, weights_TK = Mixture(words, blocks, fitted), fitted.weights(rows.features_TF)
+        weights, history = weights_TK.mean(axis=0), [_mean_log(probs_TK.mean(axis=1))]
     with np.errstate(divide="ignore"):
         alone = [perplexity_of(mean, 1) for mean in np.log(probs_TK).mean(axis=0).tolist()]
-        mixed = np.log(probs_TK @ weights)
-    history.append(float(mixed[np.isfinite(mixed)].mean()))
+    history.append(_mean_log((probs_TK * weights_TK).sum(axis=1)))
     named = [dict(zip(tuned.layout.names, values, strict=True)) for values in (weights.tolist(), alone)]
     return Interpolation(tuned, named[0], named[1], tuple(perplexity_of(mean, 1) for mean in history))
 
 
-def columns_of(models: Mapping[str, LanguageModel], vocabulary: Vocabulary, *, over: str) -> dict[str, Block]:
+def _mean_log(probs_T: Floats) -> float:
+    """Of what has any probability."""
+    return float(np.log(probs_T[probs_T > 0]).mean())
+
+
+def columns_of(models: Mapping[str, LanguageModel | Block], vocabulary: Vocabulary, *, over: str) -> dict[str, Block]:
     """The blocks of a mixture, under names that can stand in a path."""
     blocks: dict[str, Block] = {}
     for name, model in models.items():
+        if isinstance(model, Block):
+            if model.vocabulary != vocabulary:
+                raise VocabularyError(f"The columns of {name} are over other words than the mixture. Use the same.")
+            blocks[block_name(name, blocks)] = model
+            continue
         if over in ("models", "both"):
             blocks[block_name(name, blocks)] = ModelBlock(model, vocabulary)
         if over in ("orders", "both"):
@@ -108,14 +131,23 @@ def block_name(wanted: str, taken: Mapping[str, object]) -> str:
     return next(name for name in names if name not in taken and name not in CONSTANT_BLOCKS)
 
 
-def rows_of(mixture: Mixture, text: Any) -> Rows:
-    """The row of D, and the features, for every prediction of a text."""
+def rows_of(mixture: Mixture, text: Any, sources: Sequence[Ids] = ()) -> Rows:
+    """The row of D, and the features, for every prediction of a text.
+
+    A block over the words of `sources`, which come with the sentences of a Corpus, has one column here: their mean.
+    """
     parts, memory = [], None
     for block in read_parts(text, mixture.vocabulary):
-        for place, rows in mixture.row_chunks(block.ids, Beside(memory=memory)):
-            memory = rows.memory
+        sizes_T = np.array([len(own) for own in Beside(sources).along(block.ids, mixture.vocabulary.start).sources])
+        for place, rows in mixture.row_chunks(block.ids, Beside(sources, memory)):
+            memory, probs_TK = rows.memory, rows.probs_TK
+            if mixture.layout.over_source:
+                spans = mixture.layout.parts_of(probs_TK.shape[1] + mixture.layout.deltas)
+                sums = [probs_TK[:, spans[name]].sum(axis=1) for name in mixture.layout.over_source]
+                even = [own_T / np.maximum(sizes_T[place], 1) for own_T in sums]
+                probs_TK = np.column_stack([probs_TK[:, : mixture.layout.dense], *even])
             predicted_T = block.ids[place] != mixture.vocabulary.start
-            parts.append(Rows(rows.probs_TK[predicted_T], rows.features_TF[predicted_T]))
+            parts.append(Rows(probs_TK[predicted_T], rows.features_TF[predicted_T]))
     if not parts:
         raise InputError("There are no sentences to tune on. Give a text with one sentence per line.")
     return Rows(np.concatenate([part.probs_TK for part in parts]), np.concatenate([part.features_TF for part in parts]))

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from modlm.errors import InputError
 from modlm.formats.kenlm import Binary, open_binary, query_kernels
+from modlm.formats.kenlm.binary import binary_in
 from modlm.formats.kenlm.listing import read_tables
 from modlm.formats.kenlm.words import numbers_of_words, vocabulary_of
 from modlm.ground.arrays import Floats, Ids, Ints, in_parallel, threads
@@ -22,7 +24,8 @@ from modlm.model.folder import load
 from modlm.model.language_model import LanguageModel
 from modlm.model.ngram.arpa import from_arpa
 from modlm.model.ngram_lm import NgramLM
-from modlm.store.folder import Parts
+from modlm.store.folder import Folder, Parts
+from modlm.text.vocabulary import Vocabulary
 
 LN10 = float(np.log(10.0))
 PART = 1 << 13  # words that one thread takes at a time, if there are so many
@@ -114,8 +117,21 @@ class KenlmModel(LanguageModel):
         return self._converted
 
     def parts(self) -> Parts:
-        """What a folder keeps of it: the same model in our form."""
-        return self.as_ngram().parts()
+        """What a folder keeps of it: the same model in our form, or the file itself where n-grams cannot be listed."""
+        if self.binary.is_trie:
+            return self.as_ngram().parts()
+        about = {"kind": "kenlm", **self.vocabulary.fingerprints()}
+        return Parts(about, {"kenlm": self.binary.data}, self.vocabulary.files())
+
+    @classmethod
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> KenlmModel:
+        """The model whose file a folder keeps."""
+        data = stored.array("kenlm", np.uint8)
+        model = cls(stored.checked(lambda: binary_in(data, stored.path), (InputError,)))
+        if model.vocabulary.fingerprint != vocabulary.fingerprint:
+            raise stored.damaged("its vocabulary is not that of its KenLM binary")
+        model.vocabulary = vocabulary
+        return model
 
     def __reduce__(self) -> tuple[Any, ...]:
         return load, (self.binary.path,)

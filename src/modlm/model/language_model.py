@@ -8,10 +8,12 @@ may recombine hypotheses whose rows are equal. Everything else here is built on 
 from __future__ import annotations
 
 import abc
+import copy
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +27,12 @@ from modlm.store.folder import Parts
 from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
+    from modlm.model.mixture import Mixture
     from modlm.model.sampling import Sampling
     from modlm.model.scored_documents import DocumentScores
     from modlm.model.scored_text import ScoredText
     from modlm.model.spelling import Spelling
+    from modlm.model.translation import Translation
     from modlm.text.encoding import Encoded
 
 States = NDArray[Any]
@@ -74,6 +78,8 @@ class LanguageModel(abc.ABC):
     """What else it looks at: sentences before its own, a source sentence, all that it has read before."""
     folder: str | None = None
     """The folder that it was loaded from."""
+    observed: Any = None
+    """What blocks that learn keep of the texts that the model was given to observe; every reading goes on from it."""
     spelling: Spelling | None = None
     """What unknown words cost for their letters wherever a text with its real words is scored; None: nothing."""
 
@@ -232,14 +238,24 @@ class LanguageModel(abc.ABC):
 
         return score_documents(self, documents, **options)
 
-    def perplexity(self, text: Any, *, encoding_errors: str = "strict") -> ScoredText:
+    def perplexity(self, text: Any, *, source: Any = None, encoding_errors: str = "strict") -> ScoredText:
         """Perplexity of a text (a path, sentences or a Corpus) with what it counted; `float()` of it is the number.
 
-        `encoding_errors="replace"` takes bytes that are not UTF-8 for U+FFFD.
+        `source` has the source of each sentence, for a model that reads them. `encoding_errors="replace"` takes bytes
+        that are not UTF-8 for U+FFFD.
         """
         from modlm.model.scored_text import score_text
 
-        return score_text(self, text, encoding_errors=encoding_errors)
+        return score_text(self, text, source=source, encoding_errors=encoding_errors)
+
+    @property
+    def source_vocabulary(self) -> Vocabulary | None:
+        """The words of the sources that it looks at, if it does."""
+        return None
+
+    def beside(self, sources: Iterable[str | Sequence[str]]) -> Beside:
+        """Source sentences as what stands beside sentences."""
+        raise ConfigError("The model reads no source, so give it sentences alone.")
 
     def save(self, target: str | os.PathLike[str], *, card: str = "", overwrite: bool = False) -> None:
         """Write a model folder, which `modlm.load` opens; `card` says in Markdown what the model is."""
@@ -255,6 +271,48 @@ class LanguageModel(abc.ABC):
         from modlm.model.hub import push
 
         return push(self, name, **about)
+
+    # ---- learning ------------------------------------------------------------------------------------------------
+
+    def observe(self, text: Any) -> int:
+        """Learn from a text: a string with a sentence per line, a Path, sentences or a Corpus; how many words it had.
+
+        Whatever is scored or predicted from now on goes on from there, and `forget` takes all of it back. Scoring by
+        itself learns nothing, and a saved model has observed nothing.
+        """
+        from modlm.model.scored_text import read_parts
+
+        if isinstance(text, str):
+            if "\n" not in text and Path(text).is_file():
+                raise InputError("to observe a file, give Path(...); a string is the text itself.", path=text)
+            text = text.splitlines()
+        words, observed = 0, self._learning().observed
+        for part in read_parts(text, self.vocabulary):
+            observed = self.learned(part.ids, observed)
+            words += len(part.ids) - 2 * part.sentences
+        self.observed = observed
+        return words
+
+    def forget(self) -> None:
+        """As if nothing had been observed."""
+        self._learning().observed = None
+
+    def session(self) -> Self:
+        """The same model with a memory of its own, which begins with what was observed so far; nothing is copied."""
+        return copy.copy(self._learning())
+
+    def learned(self, ids: Ids, memory: Any) -> Any:
+        """What is remembered after a text: nothing, but models that learn know more."""
+        return None
+
+    def _learning(self) -> Self:
+        if not self.reads.learns:
+            raise ConfigError(
+                f"This {type(self).__name__} has no columns that learn from what they read, so there is nothing to "
+                f"observe or forget. Mix it with some: modlm interpolate MODEL --online 4 --tune TEXT -o MIXED, or "
+                f"modlm.Online() among the columns of modlm.train."
+            )
+        return self
 
     # ---- next words ----------------------------------------------------------------------------------------------
 
@@ -299,6 +357,17 @@ class LanguageModel(abc.ABC):
         parts_BK = probs_BK * weights_BK
         numbers = (ids[1:] != UNKNOWN, parts_BK.sum(axis=1), probs_BK, weights_BK, normalised(parts_BK))
         return list(zip([*words, END_NAME], *(array.tolist() for array in numbers), strict=True))
+
+    def translate(self, sentences: Iterable[str], **beam: Any) -> Iterator[list[Translation]]:
+        """For each source sentence its translations, the best first, by a model that was trained with sources.
+
+        Settings are `width=5`, `n_best=1`, `length_penalty=1.0`, `longest=2.0` and `unknown="replace"`;
+        `modlm.model.translation.Beam` says what they mean.
+        """
+        from modlm.model.translation import Beam, translate
+
+        self.beside(())  # an error, if it reads none
+        return translate(cast("Mixture", self), sentences, Beam(**beam))
 
     def generate(
         self, sampling: Sampling | None = None, *, context: str = "", rng: np.random.Generator | None = None

@@ -10,6 +10,7 @@ state refers to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
@@ -30,32 +31,32 @@ from modlm.blocks.block import (
     Rows,
     one_each,
     rows_of,
+    since_the_start,
     trimmed,
 )
 from modlm.blocks.constant import ConstantBlock
 from modlm.blocks.model import ModelBlock
+from modlm.blocks.over_source import stretches_beside, with_features
 from modlm.errors import ConfigError
 from modlm.families import BLOCKS, MIXERS
 from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints
 from modlm.mixers.mixer import Mixer, State
-from modlm.model.folder import NEURAL, mixture_of_today
+from modlm.model.folder import NEURAL, mixture_of_today, parts_of_blocks
 from modlm.model.language_model import LONGEST, LanguageModel, States
 from modlm.store.folder import COLUMNS, Folder, Parts
-from modlm.store.manifest import FILE_NAME
-from modlm.text.folds import stretches
 from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 16  # positions whose rows are in memory at a time
 WINDOWS = 64  # contexts whose J by K columns are in memory at a time
-NO_SOURCE: Ids = np.zeros(0, np.uint32)
 
 
 class Mixture(LanguageModel):
     """Any columns, any weights."""
 
     def __init__(self, vocabulary: Vocabulary, blocks: Blocks, mixer: Mixer) -> None:
-        if not blocks:
-            raise ConfigError("A mixture needs at least one block of columns.")
+        self.layout = ColumnLayout(blocks)
+        if not len(self.layout):
+            raise ConfigError("A mixture needs at least one block of columns besides those over a source, if any.")
         for name, block in blocks.items():
             if len(block.vocabulary) != len(vocabulary):
                 raise ConfigError(
@@ -63,10 +64,11 @@ class Mixture(LanguageModel):
                     f"{len(vocabulary):,}. Give all blocks the vocabulary of the mixture."
                 )
         self.vocabulary, self.blocks, self.mixer = vocabulary, dict(blocks), mixer
-        self.layout = ColumnLayout(self.blocks)
+        self.source: Ids = np.zeros(0, np.uint32)  # of every sentence that comes without one
         mixer.check(self.layout)
-        self.dense = {name: block for name, block in self.blocks.items() if block.kind != DELTA}
-        """All blocks but the delta columns, which are never made."""
+        ordered = sorted(self.blocks.items(), key=lambda named: named[1].per_source)
+        self.dense = {name: block for name, block in ordered if block.kind != DELTA}
+        """All blocks but the delta columns, which are never made, in the order of D: those over sources last."""
         columns = Reads.joined(block.reads for block in self.dense.values())
         self.reads = Reads.joined((mixer.reads, columns))
         self._keeps_lines = columns.document
@@ -96,6 +98,24 @@ class Mixture(LanguageModel):
         return about | {"blocks": [{"name": name, "kind": own.kind, "columns": widths[name]} for name, own in blocks]}
 
     @property
+    def source_vocabulary(self) -> Vocabulary | None:
+        """The words of the sources that it looks at, if it does."""
+        own = [self.mixer.source_vocabulary, *(block.source_vocabulary for block in self.dense.values())]
+        return next(filter(None, own), None)
+
+    def beside(self, sources: Iterable[str | Sequence[str]]) -> Beside:
+        """Source sentences as what stands beside sentences, or windows."""
+        if (words := self.source_vocabulary) is None:
+            raise ConfigError("The model reads no source, so give it sentences alone.")
+        return Beside([words.encode(source) for source in sources])
+
+    def given(self, source: str | Sequence[str]) -> Self:
+        """The language model of the translations of one source: what the mixture is beside it, in all that it does."""
+        model = copy(self)
+        (model.source,) = self.beside([source]).sources
+        return model
+
+    @property
     def _widths(self) -> dict[str, int]:
         """How many columns each block has."""
         dense = {name: len(block.columns) for name, block in self.dense.items()}
@@ -107,8 +127,8 @@ class Mixture(LanguageModel):
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The dense columns in the order of D, and the delta column of whichever word is asked for."""
-        return self.layout.names
+        """The dense columns in the order of D, those over the source, and the delta column of any word asked for."""
+        return self._names(())
 
     # ---- along texts ---------------------------------------------------------------------------------------------
 
@@ -160,28 +180,34 @@ class Mixture(LanguageModel):
         self, ids: Ids, beside: Beside = ALONE, state: Any = None, *, carried: bool = False
     ) -> tuple[Floats, Any, Any]:
         """log P of each word of a text, and what goes on behind it: the mixer's state, if carried, and the memory."""
-        out, memory = np.zeros(len(ids)), beside.memory
+        out, memory = np.zeros(len(ids)), beside.knowing(self.observed).memory
         for place, sources in self._stretches(ids, beside.sources):
-            own = Beside(sources, memory)
+            own = with_features(self.dense, Beside(sources, memory))
             state, memory = self.mixer.log_probs(ids[place], self.dense, out[place], state, carried=carried, beside=own)
         out[ids == self.vocabulary.start] = 0.0
         return out, state, memory
 
+    def learned(self, ids: Ids, memory: Any) -> Any:
+        """What the blocks that learn keep after a text, by name."""
+        for place, sources in self._stretches(ids, ()):
+            own = Beside(sources, memory)
+            memory = {name: block.rows(ids[place], own.of(name)).memory for name, block in self.learners.items()}
+        return memory
+
     def _stretches(self, ids: Ids, sources: Sequence[Ids]) -> Iterator[tuple[slice, Sequence[Ids]]]:
         """Neighbouring stretches of whole sentences with their sources."""
-        starts = np.concatenate(([0], np.flatnonzero(ids[1:] == self.vocabulary.start) + 1, [len(ids)]))
-        if sources and len(sources) != len(starts) - 1:
-            raise ConfigError(
-                f"There are {len(sources):,} source sentences for {len(starts) - 1:,} sentences. Give one for each."
-            )
-        for first, end in stretches(starts, CHUNK) if len(ids) else ():
-            yield slice(int(starts[first]), int(starts[end])), sources[first:end]
+        given, wide = self.source if self.reads.source else None, bool(self.layout.over_source)
+        return stretches_beside(ids, sources, self.vocabulary.start, given, size=CHUNK, wide=wide)
 
     def shares_along(self, ids: Ids, beside: Beside = ALONE) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights of every word of a sentence and its end, in one pass of each block over it."""
-        rows = self.rows(ids, beside)
-        weights_TK = self.mixer.weights_along(ids, rows.features_TF, beside)
-        return self.layout.names, self._with_delta(rows.probs_TK[1:]), weights_TK[1:]
+        own = with_features(self.dense, replace(beside, sources=beside.sources or [self.source]))
+        rows = self.rows(ids, own.knowing(self.observed))
+        weights_TK = self.mixer.weights_along(ids, rows.features_TF, own)
+        return self._names(own.sources), self._with_delta(rows.probs_TK[1:]), weights_TK[1:]
+
+    def _names(self, sources: Sequence[Ids]) -> tuple[str, ...]:
+        return self.layout.names_over(sources or [self.source], self.source_vocabulary)
 
     # ---- states --------------------------------------------------------------------------------------------------
 
@@ -203,7 +229,8 @@ class Mixture(LanguageModel):
         learning = bool(self.learners) and beside.memory is None
         if not self.mixer.state_size and not learning:
             near_BC = windows_BC[:, -states["words"].shape[1] :]
-            states["words"][:, states["words"].shape[1] - near_BC.shape[1] :] = self._since_the_start(near_BC)
+            begins_BC = near_BC == NOTHING if self._keeps_lines else near_BC >= len(self.vocabulary)
+            states["words"][:, states["words"].shape[1] - near_BC.shape[1] :] = since_the_start(near_BC, begins_BC)
             return states
         for words_B in windows_BC.T:
             states = self._moved(states, words_B, learning=learning)
@@ -218,12 +245,6 @@ class Mixture(LanguageModel):
             moved_B[place] = dict(zip(self.learners, memories, strict=True))
         return moved_B
 
-    def _since_the_start(self, windows_BC: Ids) -> Ids:
-        """Windows with NOTHING before the last place at which a context begins."""
-        begins_BC = windows_BC == NOTHING if self._keeps_lines else windows_BC >= len(self.vocabulary)
-        behind_BC = np.cumsum(begins_BC[:, ::-1], axis=1)[:, ::-1] - begins_BC  # how many begin after each place
-        return np.where(behind_BC > 0, np.uint32(NOTHING), windows_BC)
-
     def advance(self, states: States, words: Ids) -> tuple[States, Floats]:
         """The states one word further, and the logarithm of its probability."""
         probs_BK, weights_BK, after_BS = self._row_after(states, words)
@@ -235,7 +256,7 @@ class Mixture(LanguageModel):
     def shares(self, windows_BC: Ids, words_B: Ids, beside: Beside = ALONE) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights for a word after each window; of the delta columns that of the word alone."""
         probs_BK, weights_BK, _ = self._row_after(self.state_after(windows_BC, beside), words_B)
-        return self.layout.names, probs_BK, weights_BK
+        return self._names(beside.sources), probs_BK, weights_BK
 
     def shares_after(
         self, window_1C: Ids, words_B: Ids, beside: Beside = ALONE
@@ -243,10 +264,10 @@ class Mixture(LanguageModel):
         """The same for several words after one window; the mixer, and a model that is a column, are asked once."""
         if not self.layout.deltas and any(isinstance(block, ModelBlock) for block in self.dense.values()):
             columns_JK, weights_K = self.columns_after(window_1C, beside)
-            return self.layout.names, columns_JK[words_B], np.repeat(weights_K[None, :], len(words_B), axis=0)
+            return self._names(beside.sources), columns_JK[words_B], np.repeat(weights_K[None, :], len(words_B), axis=0)
         states = np.repeat(self.state_after(window_1C, beside), len(words_B))
         probs_BK, weights_BK, _ = self._row_after(states, words_B)
-        return self.layout.names, probs_BK, weights_BK
+        return self._names(beside.sources), probs_BK, weights_BK
 
     def columns_after(self, window_1C: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """D after one window, the delta columns joined into one: what they alone would predict; and lambda."""
@@ -256,10 +277,10 @@ class Mixture(LanguageModel):
         columns = [columns_1JK[0] for columns_1JK, _ in found]
         weights_K = self._weights(states, [features_1F for _, features_1F in found])[0]
         if self.layout.deltas:
-            own_J = weights_K[self.layout.dense :]
+            own_J = weights_K[-self.layout.deltas :]
             mass = own_J.sum()
             columns.append((own_J / (mass if mass > 0 else 1.0))[:, None])
-            weights_K = np.append(weights_K[: self.layout.dense], mass)
+            weights_K = np.append(weights_K[: -self.layout.deltas], mass)
         return np.concatenate(columns, axis=1), weights_K
 
     def distributions(self, states: States) -> AnyFloats:
@@ -271,9 +292,9 @@ class Mixture(LanguageModel):
             found = [block.to_mix(windows_BC, own.of(name)) for name, block in self.dense.items()]
             weights_BK = self._weights(some, [features_BF for features_BF, _ in found])
             if self.layout.deltas:
-                some_BJ += weights_BK[:, self.layout.dense :]
-            for (_, add), span in zip(found, self.layout.spans.values(), strict=True):
-                add(weights_BK[:, span.columns], some_BJ)
+                some_BJ += weights_BK[:, -self.layout.deltas :]
+            for (_, add), place in zip(found, self.layout.parts_of(weights_BK.shape[1]).values(), strict=True):
+                add(weights_BK[:, place], some_BJ)
         return out_BJ
 
     def _weights(self, states: States, features: list[Floats]) -> Floats:
@@ -298,7 +319,7 @@ class Mixture(LanguageModel):
         if not (self.learners or self.reads.source):
             return ALONE
         sources = states["source"].tolist() if self.reads.source else ()
-        return Beside(sources, states["memory"] if self.learners else None)
+        return with_features(self.dense, Beside(sources, states["memory"] if self.learners else None))
 
     def _seen_by_mixer(self, states: States, features_BF: Floats) -> tuple[Ids, Floats, State, Beside]:
         """Contexts, features, memory and sources; what is before a window is `<s>` to a mixer."""
@@ -341,10 +362,10 @@ class Mixture(LanguageModel):
     def _renewed(self, count: int, word: int, beside: Beside) -> States:
         states = np.zeros(count, dtype=self._dtype)
         if self.learners:
-            states["memory"] = one_each(beside.memory, count)
+            states["memory"] = one_each(beside.knowing(self.observed).memory, count)
         if self.reads.source:
             for place in range(count):
-                states["source"][place] = beside.sources[place] if beside.sources else NO_SOURCE
+                states["source"][place] = beside.sources[place] if beside.sources else self.source
         states["words"] = NOTHING
         states["words"][:, -1] = word
         return states
@@ -354,20 +375,11 @@ class Mixture(LanguageModel):
     def parts(self) -> Parts:
         """All blocks, each in a folder of its own, the mixer and the vocabulary."""
         own = self.mixer.parts()
-        arrays, texts = dict(own.arrays), {**self.vocabulary.files(), **own.texts}
-        blocks: dict[str, Any] = {}
-        for name, block in self.blocks.items():
-            if not FILE_NAME.fullmatch(name):
-                raise ConfigError(
-                    f"A block called {name!r} cannot be saved. Use letters, digits, dots and dashes in its name."
-                )
-            inner = block.parts().within(f"{COLUMNS}/{name}/")
-            blocks[name] = {"kind": block.kind, **inner.settings}
-            arrays |= inner.arrays
-            texts |= inner.texts
+        blocks = parts_of_blocks(self.blocks)
         mixer = {"kind": self.mixer.kind, **own.settings}
-        about = {"kind": "mixture", "blocks": blocks, "mixer": mixer, **self.vocabulary.fingerprints()}
-        return Parts(about, arrays, texts)
+        about = {"kind": "mixture", "blocks": blocks.settings, "mixer": mixer, **self.vocabulary.fingerprints()}
+        texts = {**self.vocabulary.files(), **own.texts, **blocks.texts}
+        return Parts(about, {**own.arrays, **blocks.arrays}, texts)
 
     @classmethod
     def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:

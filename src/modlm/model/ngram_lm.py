@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from modlm.blocks import CONSTANT_BLOCKS
 from modlm.counts.counting import options_of
 from modlm.counts.counts import Counts
-from modlm.errors import ConfigError, InputError, ModlmError
+from modlm.errors import InputError, ModlmError
 from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_parallel, threads
 from modlm.model.folder import load
 from modlm.model.language_model import LanguageModel
@@ -31,14 +30,15 @@ from modlm.model.ngram.estimation import (
     DEFAULT_SMOOTHING,
     NgramSettings,
     check_estimation,
+    estimated,
     heuristic_mixture,
-    ids_of,
     lowest_of,
+    settings_of,
 )  # fmt: skip
 from modlm.model.ngram.parts import parts_of, read_parts
 from modlm.model.ngram.pruning import prune_by_count, prune_by_entropy
 from modlm.model.ngram.readable_counts import counts_of
-from modlm.smoothing import Estimates, Smoother, estimate, smoother_of
+from modlm.smoothing import Estimates, Smoother
 from modlm.store.folder import Folder, Parts
 from modlm.text.encoding import encode_bytes
 from modlm.text.sources import Text, as_lines
@@ -165,20 +165,8 @@ class NgramLM(LanguageModel):
         dtype: DTypeLike = np.float32,
     ) -> NgramLM:
         """Smooth and compile counts, which stay with the model unless it is pruned."""
-        if not set(extra) <= set(CONSTANT_BLOCKS) or "uniform" not in extra:
-            raise ConfigError(
-                f"extra columns must be 'uniform', or 'uniform' and 'unknown', but are {', '.join(extra)}."
-            )
-        own = ids_of(held_out, counts.vocabulary)
-        estimates = estimate(smoother_of(smoothing), counts, discounts=discounts, held_out=own)
-        settings = NgramSettings(
-            smoothing=estimates.smoother.name,
-            parameters=estimates.smoother.parameters(),
-            discounts=tuple(tuple(table[1:].tolist()) for table in estimates.discounts),
-            extra=tuple(extra),
-            prune=tuple(prune),
-            prune_entropy=prune_entropy,
-        )
+        estimates = estimated(counts, smoothing, held_out, discounts, extra)
+        settings = settings_of(estimates, extra, prune=prune, prune_entropy=prune_entropy)
         lowest = lowest_of(extra, len(counts.vocabulary))
         compiled = compile_estimates(estimates, counts, lowest=lowest, prune=tuple(prune), dtype=dtype)
         if any(prune):

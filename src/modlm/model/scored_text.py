@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from modlm.blocks.block import ALONE, Beside
 from modlm.errors import InputError
 from modlm.ground.arrays import Floats, Ids
 from modlm.ground.progress import progress
 from modlm.text.corpus import Corpus
 from modlm.text.encoding import Encoded, encode_bytes, encoded
 from modlm.text.options import TextOptions
+from modlm.text.parallel import Parallel
 from modlm.text.reading import TextSize
 from modlm.text.sources import as_lines, source_of
 from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
@@ -192,13 +194,16 @@ REPORTED = (
 )  # fmt: skip
 
 
-def score_text(model: LanguageModel, text: Any, *, encoding_errors: str = "strict") -> ScoredText:
-    """A text of any length: a path, several, sentences, or a Corpus; of what is streamed only the sums are kept."""
+def score_text(model: LanguageModel, text: Any, *, source: Any = None, encoding_errors: str = "strict") -> ScoredText:
+    """A text of any length: a path, several, sentences, or a Corpus; of what is streamed only the sums are kept.
+
+    `source` has the source of each sentence, for a model that reads them.
+    """
     begun = time.perf_counter()
 
     def parts() -> Iterator[ScoredText]:
         with progress("scoring") as bar:
-            for part in scored_parts(model, text, encoding_errors=encoding_errors):
+            for part in scored_parts(model, text, source=source, encoding_errors=encoding_errors):
                 bar.advance(part.predictions)
                 yield part
 
@@ -222,13 +227,34 @@ def warn_of_unknown(model: LanguageModel, words: int, unknown: int) -> None:
         )
 
 
-def scored_parts(model: LanguageModel, text: Any, *, encoding_errors: str = "strict") -> Iterator[ScoredText]:
-    """A text part by part, with all words of a part; a Corpus is one part."""
-    for part, block in scored_along(model, read_parts(text, model.vocabulary, encoding_errors=encoding_errors)):
+def scored_parts(
+    model: LanguageModel, text: Any, *, source: Any = None, encoding_errors: str = "strict"
+) -> Iterator[ScoredText]:
+    """A text part by part, with all words of a part; a Corpus, or a text with a source, is one part."""
+    beside = ALONE
+    if source is not None:
+        pairs = with_source(model, text, source, encoding_errors=encoding_errors)
+        text, beside = pairs.target, Beside(pairs.sources)
+    blocks = read_parts(text, model.vocabulary, encoding_errors=encoding_errors)
+    for part, block in scored_along(model, blocks, beside):
         yield replace(part, text_words=block.words, bytes=block.bytes)
 
 
-def scored_along(model: LanguageModel, blocks: Iterable[Encoded]) -> Iterator[tuple[ScoredText, Encoded]]:
+def with_source(model: LanguageModel, text: Any, source: Any, *, encoding_errors: str = "strict") -> Parallel:
+    """A text and the source of each of its sentences, in the words that the model knows of both."""
+    model.beside(())  # an error, if it reads none
+    known = (model.source_vocabulary, model.vocabulary)
+    read = [TextOptions(vocabulary=own, encoding_errors=encoding_errors) for own in known]
+    if not isinstance(text, Corpus):
+        return Parallel.read(source, text, *read)
+    ids = text.ids if text.vocabulary == model.vocabulary else text.vocabulary.mapping(model.vocabulary)[text.ids]
+    target = replace(text, ids=ids, vocabulary=model.vocabulary)
+    return Parallel.aligned(Corpus.read(source, read[0]), target, str(source), "the text")
+
+
+def scored_along(
+    model: LanguageModel, blocks: Iterable[Encoded], beside: Beside = ALONE
+) -> Iterator[tuple[ScoredText, Encoded]]:
     """Parts of one text that a model goes along, each with what it was made of."""
     others = deque[Encoded]()  # the parts that are being scored
 
@@ -237,7 +263,7 @@ def scored_along(model: LanguageModel, blocks: Iterable[Encoded]) -> Iterator[tu
             others.append(block)
             yield block.ids
 
-    for _, log_probs in model.along(ids_alone()):
+    for _, log_probs in model.along(ids_alone(), beside):
         block = others.popleft()
         yield ScoredText.along(model, block.ids, model.spelled(block, log_probs)), block
 

@@ -45,6 +45,10 @@ class Batch:
     """Predictions of the batch over all processes."""
     sources: Sequence[Ids] = ()
     """The source sentence of each of the B sentences, where they come with one."""
+    source_log_probs_PX: Tensor | None = None
+    """Rows of D, its columns for words of the source: S of each block, -inf where there is no word."""
+    source_features_BSF: Tensor | None = None
+    """Features of these words."""
 
     def predicted(self, values_TBX: Tensor) -> Tensor:
         """The rows of the predicted positions: (P, X) out of (T, B, X)."""
@@ -157,8 +161,14 @@ class Sentences(BatchSource):
         first_TB = np.broadcast_to(first_B, at_TB.shape)
         words = int(self.lengths[every].sum())
         made = self._gathered(at_TB, first_TB, steps_T1 <= length_B, whole=(longest, len(every)), words=words)
-        sources = self.rows.sources
-        return replace(made, sources=[sources[sentence] for sentence in mine.tolist()]) if sources else made
+        sources, over = self.rows.sources, self.rows.over_sources
+        if sources:
+            made = replace(made, sources=[sources[sentence] for sentence in mine.tolist()])
+        if over is None:
+            return made
+        log_probs_TBX, features_BSF, _ = over.batch(mine, longest)
+        own_PX = made.predicted(torch.from_numpy(log_probs_TBX))
+        return replace(made, source_log_probs_PX=own_PX, source_features_BSF=torch.from_numpy(features_BSF))
 
 
 class Streams(BatchSource):

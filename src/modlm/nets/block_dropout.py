@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -68,6 +68,13 @@ class BlockDropout:
         group_TB = (draws_TB * (groups / rate)).long().clamp_(max=groups - 1)
         group_TB[draws_TB >= rate] = groups
         return self.off_GD[group_TB.expand(steps, sentences)[:, shard or slice(None)]]
+
+
+def folded_spans(spans: Mapping[str, Span], names: Sequence[str]) -> dict[str, Span]:
+    """Those of dense blocks, and behind them one column for each block over the words of a source."""
+    dense = max((span.columns.stop for span in spans.values()), default=0)
+    own = {name: Span(name, slice(at, at + 1), slice(0, 0)) for at, name in enumerate(names, start=dense)}
+    return {**spans, **own}
 
 
 def _span(name: str, spans: Mapping[str, Span]) -> Span:

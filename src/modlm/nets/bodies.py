@@ -45,6 +45,11 @@ class Body(nn.Module, abc.ABC):
 
     def forward(self, inputs_TBI: Tensor, state_SBH: Tensor | None, dropout: Dropout | None) -> tuple[Tensor, Tensor]:
         """Hidden vectors of the last layer at every position, and the state after the last position."""
+        values_TBX, last_SBH = self.run(inputs_TBI, state_SBH, dropout)
+        return values_TBX if dropout is None else dropout(values_TBX), last_SBH
+
+    def run(self, inputs_TBI: Tensor, state_SBH: Tensor | None, dropout: Dropout | None) -> tuple[Tensor, Tensor]:
+        """The same without dropout of what the last layer gives."""
         if state_SBH is None:
             state_SBH = inputs_TBI.new_zeros(self.state_rows, inputs_TBI.shape[1], self.units)
         values_TBX, after = inputs_TBI, []
@@ -55,8 +60,7 @@ class Body(nn.Module, abc.ABC):
             values_TBX, state = self.layer(weights, values_TBX, state_SBH[layer :: self.depth])
             after.append(state)
         ordered = [state[part : part + 1] for part in range(self.states) for state in after]
-        last_SBH = torch.cat(ordered) if ordered else state_SBH
-        return values_TBX if dropout is None else dropout(values_TBX), last_SBH
+        return values_TBX, torch.cat(ordered) if ordered else state_SBH
 
     @abc.abstractmethod
     def layer(self, weights: list[Tensor], values_TBX: Tensor, state_SBH: Tensor) -> tuple[Tensor, Tensor]:

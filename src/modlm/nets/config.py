@@ -9,6 +9,7 @@ from modlm.errors import ConfigError, nearest
 from modlm.families import BODIES
 
 INPUTS = ("counts", "word")
+ENCODERS = ("lstm", "transformer")
 NORMALISATIONS = ("centred", "whitened", "raw")
 CONTEXTS = ("sentence", "document")
 EXACT = "exact"
@@ -68,17 +69,22 @@ class NetConfig:
     """Whether hidden vectors pass through a square matrix before they meet shared word vectors (needs tied)."""
     context: str = "sentence"
     """`document` carries the recurrent state over to the next sentence."""
+    encoder: str = "lstm"
+    """What reads the source, for a body with attention: an LSTM from both sides, or a Transformer."""
+    source_words: int = 0
+    """Words of the source vocabulary; a run finds out itself."""
 
     def __post_init__(self) -> None:
         one_of("net.body", self.body, tuple(BODIES))
         one_of("net.features", self.features, NORMALISATIONS)
         one_of("net.context", self.context, CONTEXTS)
+        one_of("net.encoder", self.encoder, ENCODERS)
         for name in self.inputs:
             one_of("net.inputs", name, INPUTS)
         if not self.inputs or len(set(self.inputs)) < len(self.inputs):
             raise ConfigError(f"net.inputs must name counts, word or both once, but is {list(self.inputs)}.")
         check_numbers("net.", self, AT_LEAST_1, "hidden", "layers", "words")
-        check_numbers("net.", self, NOT_NEGATIVE, "word_size")
+        check_numbers("net.", self, NOT_NEGATIVE, "word_size", "source_words")
         check_numbers("net.", self, PART, "dropout", "word_dropout", "weight_dropout")
         if not self.input_dropout < 1:
             raise ConfigError(f"net.input_dropout must be less than 1, but is {self.input_dropout}.")
@@ -86,6 +92,10 @@ class NetConfig:
             raise ConfigError(
                 f"net.tied shares word vectors with the output, so net.word_size ({self.word_length}) must be "
                 f"net.hidden ({self.hidden}). Leave word_size out, or tied."
+            )
+        if self.body == "attention" and self.encoder == "lstm" and self.hidden % 2:
+            raise ConfigError(
+                f"net.hidden is {self.hidden}, but an encoder reads from both sides with half of the units each."
             )
         if self.projected and not self.tied:
             raise ConfigError(

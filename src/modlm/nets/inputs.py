@@ -29,7 +29,9 @@ class Inputs(nn.Module):
         features: int,
         scaling: FeatureScaling | None,
         generator: torch.Generator,
+        length: float = 1.0,
     ) -> None:
+        """`length` is that of word vectors at first."""
         super().__init__()
         self.takes_counts, self.takes_words = "counts" in config.inputs, "word" in config.inputs
         self.words = config.words
@@ -44,7 +46,7 @@ class Inputs(nn.Module):
         if self.takes_counts:
             self.scaled = ScaledFeatures(scaling)
         if self.takes_words or config.tied:
-            self.word_vectors = nn.Parameter(word_vectors(vocab_size + 1, config.word_length, generator))
+            self.word_vectors = nn.Parameter(word_vectors(vocab_size + 1, config.word_length, generator, length=length))
 
     def forward(self, contexts_TBW: Tensor, features_TBF: Tensor | None, dropout: Dropout | None = None) -> Tensor:
         """Inputs of all positions."""

@@ -10,6 +10,9 @@ scales. Each row of the buffer lacks a factor, the weight of all deltas together
 Block dropout makes several cases of one position, some of its dense columns off in each; the loss is their mean. The
 deltas take part in all cases, in the same proportions, so a further case costs no further look at the wide buffer.
 
+Columns may come folded: several that were mixed by weights of their own into one, whose probability and a part of whose
+logit have gradients then. They are the last dense ones.
+
 Hidden and output vectors may be narrower than the rest, bfloat16 say: then products, logits and their gradients are as
 narrow, while the few numbers of each position that make up its loss have the type of the biases.
 """
@@ -45,18 +48,22 @@ def mixture_nll(
     cases: Cases = ALL_ON,
     *,
     delta: bool,
+    folded: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """-log p of the word at each position, and the weight on dense columns there (which has no gradient).
 
     Both are means over the `cases`. Columns that are off get no weight and the others are renormalised. A word that no
-    column with any weight gives a probability has the loss inf.
+    column with any weight gives a probability has the loss inf. `folded` are G dense columns more: what is added to
+    their logits and the log of the word's probability in them, (P, G) each.
     """
-    given = _Given(log_probs_PD, words_P, cases, delta)
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (hidden_PH, weight_KH, bias_K)):
-        nll_P, mass_P = _MixtureLoss.apply(hidden_PH, weight_KH, bias_K, given)  # type: ignore[no-untyped-call]
+    added_PG, own_PG = folded or (log_probs_PD[:, :0], log_probs_PD[:, :0])
+    inputs = (hidden_PH, weight_KH, bias_K, added_PG, own_PG)
+    given = _Given(torch.cat([log_probs_PD, own_PG.detach()], 1) if folded else log_probs_PD, words_P, cases, delta)
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs):
+        nll_P, mass_P = _MixtureLoss.apply(*inputs, given)  # type: ignore[no-untyped-call]
         return nll_P, mass_P
     with torch.no_grad():
-        return _losses(_Layer(hidden_PH, weight_KH, bias_K), given)
+        return _losses(_Layer(*inputs), given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +87,24 @@ class _Layer:
     hidden_PH: Tensor
     weight_KH: Tensor
     bias_K: Tensor
+    added_PG: Tensor
+    """Added to the logits of folded columns."""
+    own_PG: Tensor
+    """Log probabilities in these."""
 
     def empty_like(self) -> _Layer:
         """Room for gradients; those of biases begin at 0."""
-        return _Layer(torch.empty_like(self.hidden_PH), torch.empty_like(self.weight_KH), torch.zeros_like(self.bias_K))
+        hidden, weight, _, *folded = (torch.empty_like(tensor) for tensor in self.tensors())
+        return _Layer(hidden, weight, torch.zeros_like(self.bias_K), *folded)
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All parts."""
+        return self.hidden_PH, self.weight_KH, self.bias_K, self.added_PG, self.own_PG
+
+    def part(self, start: int, end: int) -> _Layer:
+        """Some positions."""
+        folded = (self.added_PG[start:end], self.own_PG[start:end])
+        return _Layer(self.hidden_PH[start:end], self.weight_KH, self.bias_K, *folded)
 
     def logits(self, rows: Tensor, columns: Tensor) -> Tensor:
         """Single logits: one column for each row."""
@@ -95,18 +116,19 @@ class _MixtureLoss(torch.autograd.Function):
     """Loss and gradients at once. Where the incoming gradient differs from position to position, it is done again."""
 
     @staticmethod
-    def forward(ctx: Any, hidden_PH: Tensor, weight_KH: Tensor, bias_K: Tensor, given: _Given) -> tuple[Tensor, Tensor]:
-        layer = _Layer(hidden_PH, weight_KH, bias_K)
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor]:
+        *tensors, given = inputs
+        layer = _Layer(*tensors)
         ctx.gradients = layer.empty_like()
         nll_P, mass_P = _losses(layer, given, ctx.gradients)
-        ctx.save_for_backward(hidden_PH, weight_KH, bias_K)
+        ctx.save_for_backward(*tensors)
         ctx.given = given
         ctx.mark_non_differentiable(mass_P)
         return nll_P, mass_P
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_P: Tensor, _: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
+    def backward(ctx: Any, grad_P: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         gradients, ctx.gradients = ctx.gradients, None
         factor = _common_value(grad_P)
         if gradients is None or factor is None:
@@ -114,9 +136,9 @@ class _MixtureLoss(torch.autograd.Function):
             gradients = layer.empty_like()
             _losses(layer, ctx.given, gradients, grad_P if factor is None else None)
         if factor not in (None, 1.0):
-            for tensor in (gradients.hidden_PH, gradients.weight_KH, gradients.bias_K):
+            for tensor in gradients.tensors():
                 tensor.mul_(factor)
-        return gradients.hidden_PH, gradients.weight_KH, gradients.bias_K, None
+        return *gradients.tensors(), None
 
 
 def _common_value(grad_P: Tensor) -> float | None:
@@ -142,12 +164,14 @@ def _losses(
     for start, end in ranges:
         logits_PK = torch.mm(hidden_PH[start:end], weight_KH.t(), out=_scratch(end - start, columns, hidden_PH))
         logits_PK.add_(narrow_K)  # addmm would first write the biases to every row, which takes longer
-        some = _Layer(hidden_PH[start:end], weight_KH, bias_K)
-        nll_P[start:end], mass_P[start:end], factor_P = _to_gradients(logits_PK, given.part(start, end), some)
+        found = _to_gradients(logits_PK, given.part(start, end), layer.part(start, end))
+        nll_P[start:end], mass_P[start:end], factor_P, *folded = found
         if gradients is None:
             continue
         if scale_P is not None:
             factor_P *= scale_P[start:end]
+        for room, own_PG in zip((gradients.added_PG, gradients.own_PG), folded, strict=True):
+            room[start:end] = own_PG if scale_P is None else own_PG * scale_P[start:end, None]
         torch.mm(logits_PK, weight_KH, out=gradients.hidden_PH[start:end]).mul_(factor_P[:, None])
         factored_PH = (hidden_PH[start:end] * factor_P[:, None]).to(hidden_PH.dtype)
         gradients.weight_KH.addmm_(logits_PK.t(), factored_PH, beta=float(start > 0))
@@ -164,13 +188,18 @@ def _scratch(rows: int, columns: int, like: Tensor) -> Tensor:
     return room[: rows * columns].view(rows, columns)
 
 
-def _to_gradients(logits_PK: Tensor, given: _Given, layer: _Layer) -> tuple[Tensor, Tensor, Tensor]:
-    """-log p, dense mass and factor of each row; the logits become the gradient of -log p without that factor."""
+def _to_gradients(logits_PK: Tensor, given: _Given, layer: _Layer) -> tuple[Tensor, ...]:
+    """-log p, dense mass and factor of each row; the logits become the gradient of -log p without that factor.
+
+    Behind these come the gradients of what is added to the logits of folded columns, and of their log probabilities.
+    """
     dense = given.log_probs_PD.shape[1]
+    folded = slice(dense - layer.added_PG.shape[1], dense)
+    logits_PK[:, folded] += layer.added_PG.to(logits_PK.dtype)
     scores_PC = _candidates(logits_PK, given).to(layer.bias_K.dtype)
     deltas_P1 = _to_deltas(logits_PK, scores_PC, given, layer) if given.delta else scores_PC[:, :0]
     nll_P, mass_P, factor_P = (scores_PC.new_zeros(len(scores_PC)) for _ in range(3))
-    gradient_PC = torch.zeros_like(scores_PC)
+    gradient_PC, own_PG = torch.zeros_like(scores_PC), torch.zeros_like(layer.own_PG)
     for share, off in given.cases:
         on_PC = scores_PC.clone()
         if off is not None:
@@ -183,7 +212,9 @@ def _to_gradients(logits_PK: Tensor, given: _Given, layer: _Layer) -> tuple[Tens
         nll_P += share * (log_normaliser_P - log_joint_P)
         mass_P += share * weights_PC[:, :dense].sum(1)
         factor_P += share * (deltas_P1 - log_normaliser_P[:, None]).exp_().sum(1)
+        own_PG -= share * shares_PC[:, folded]
         gradient_PC += weights_PC.sub_(shares_PC).mul_(share)
+    added_PG = gradient_PC[:, folded].clone()
     if given.delta:
         gradient_PC /= factor_P.clamp_(min=SMALLEST)[:, None]
         rows_P = torch.arange(len(logits_PK), device=logits_PK.device)
@@ -191,7 +222,7 @@ def _to_gradients(logits_PK: Tensor, given: _Given, layer: _Layer) -> tuple[Tens
     else:
         factor_P.fill_(1.0)
     logits_PK[:, :dense] = gradient_PC[:, :dense]
-    return nll_P, mass_P, factor_P
+    return nll_P, mass_P, factor_P, added_PG, own_PG
 
 
 def _candidates(values_PK: Tensor, given: _Given) -> Tensor:

@@ -25,8 +25,11 @@ from modlm.nets.fast_bodies import FastLstm, fast_feedforward, in_singles, versi
 from modlm.nets.mixer_net import MixerNet
 from modlm.nets.stored_net import read_net, weights_file
 from modlm.store.folder import Folder, Parts
+from modlm.text.vocabulary import Vocabulary
+from modlm.text.vocabulary_files import vocabulary_in
 
 POSITIONS = 1 << 13  # positions that the net takes at once
+SOURCE = "source/"  # where its vocabulary is in a model folder
 CELLS = 1 << 24  # weights of all columns, deltas among them, that are in memory at a time
 
 
@@ -47,13 +50,13 @@ class NetMixer(Mixer):
 
     kind: ClassVar[str] = "net"
 
-    def __init__(self, net: MixerNet, *, trained_on: str = "") -> None:
+    def __init__(self, net: MixerNet, *, trained_on: str = "", source_vocabulary: Vocabulary | None = None) -> None:
         """`trained_on` is the fingerprint of the text that it was trained on, if that is known."""
-        self.net, self.trained_on = net.eval(), trained_on
+        self.net, self.trained_on, self.source_vocabulary = net.eval(), trained_on, source_vocabulary
         self.reads = Reads(net.config.context_words, document=net.config.context == "document", source=net.reads_source)
         self.state_size = int(np.prod(net.state_shape))
         self.deltas = net.vocab_size if net.delta else 0
-        self.columns = net.dense + self.deltas
+        self.columns, self.over_source = net.dense + self.deltas, net.over_source
         self._fast: FastLstm | None = None
 
     def __repr__(self) -> str:
@@ -74,12 +77,16 @@ class NetMixer(Mixer):
                 f"Give the vocabulary that it was trained with."
             )
         taken = len(net.inputs.scaled.mean_F) if net.inputs.takes_counts else layout.features
-        if (net.dense, taken, self.deltas) != (layout.dense, layout.features, layout.deltas):
+        if (net.dense, taken, self.deltas, net.over_source) != (
+            layout.dense, layout.features, layout.deltas, len(layout.over_source),
+        ):  # fmt: skip
             deltas = {True: "with delta columns", False: "without delta columns"}
             raise ConfigError(
-                f"The net was made for {net.dense} dense columns with {taken} features, {deltas[net.delta]}, but the "
-                f"blocks ({', '.join(layout.spans) or 'none'}) have {layout.dense} with {layout.features}, "
-                f"{deltas[layout.deltas > 0]}. Give those it was trained with."
+                f"The net was made for {net.dense} dense columns with {taken} features, {deltas[net.delta]} and "
+                f"{net.over_source} blocks over a source, but the blocks "
+                f"({', '.join([*layout.spans, *layout.over_source]) or 'none'}) have {layout.dense} with "
+                f"{layout.features}, {deltas[layout.deltas > 0]} and {len(layout.over_source)}. Give those it was "
+                f"trained with."
             )
 
     def described(self, names: tuple[str, ...]) -> dict[str, Any]:
@@ -119,20 +126,31 @@ class NetMixer(Mixer):
             before = self._tensor(state_BS.reshape(len(state_BS), rows, units)).transpose(0, 1).contiguous()
         hidden_1BH, after = self.net.hidden(
             self._tensor(contexts_BW, torch.int64)[None], self._tensor(features_BF)[None], before,
-            sources=beside.sources,
+            sources=beside.sources, source_features_BSF=self._source_features(beside),
         )  # fmt: skip
         return hidden_1BH[0], after.transpose(0, 1).flatten(1).cpu().numpy() if rows else state_BS
 
+    def _source_features(self, beside: Beside) -> Tensor | None:
+        """Features of the words of each source (B, S, F)."""
+        if not self.over_source or not beside.features:
+            return None
+        longest = max(map(len, beside.features))
+        features_BSF = np.zeros((len(beside.features), longest, beside.features[0].shape[1]), np.float32)
+        for own_SF, features_SF in zip(features_BSF, beside.features, strict=True):
+            own_SF[: len(features_SF)] = features_SF
+        return self._tensor(features_BSF)
+
     def _weights(self, hidden_PH: Tensor, words_P: Ids) -> Floats:
-        """lambda of the dense columns and of each word's delta column."""
+        """lambda of the dense columns, of those for words of the source, and of each word's delta column."""
+        columns = self.columns + hidden_PH.shape[1] - self.net.config.hidden
         known = np.minimum(words_P, self.net.vocab_size - 1)  # `<s>` and NOTHING are asked for, but never counted
-        deltas_P = self.net.dense + self._tensor(known, torch.int64)
-        some = max(1, CELLS // self.columns)
+        deltas_P = columns - self.deltas + self._tensor(known, torch.int64)
+        some = max(1, CELLS // columns)
         parts = list[Tensor]()
         for hidden_BH, deltas_B in zip(torch.split(hidden_PH, some), torch.split(deltas_P, some), strict=True):
             log_weights_BK = self.net.log_weights(hidden_BH)
             own = [log_weights_BK.gather(1, deltas_B[:, None])] if self.deltas else []
-            parts.append(torch.cat([log_weights_BK[:, : self.net.dense], *own], dim=1))
+            parts.append(torch.cat([log_weights_BK[:, : columns - self.deltas], *own], dim=1))
         weights: Floats = torch.cat(parts).double().exp().cpu().numpy()
         return weights
 
@@ -156,11 +174,12 @@ class NetMixer(Mixer):
     @torch.inference_mode()
     def weights_along(self, ids: Ids, features_TF: Floats, beside: Beside = ALONE) -> Floats:
         """The sentence from its start."""
-        weights_TK = np.empty((len(ids), self.net.dense + (self.deltas > 0)))
+        places = self.over_source * beside.longest
+        weights_TK = np.empty((len(ids), self.net.dense + places + (self.deltas > 0)))
         rows = log_rows({}, ids, self.net.vocab_size, beside)
         source = self._source(replace(rows, features_TF=features_TF.astype(np.float32)), carried=False)
         for number in range(len(source)):
-            batch = source.batch(number).to(self.device)
+            batch = replace(source.batch(number), source_features_BSF=self._source_features(beside)).to(self.device)
             hidden_PH, _ = self._hidden(source, batch, None)
             weights_TK[batch.at_P] = self._weights(hidden_PH, ids[batch.at_P])
         return weights_TK
@@ -178,8 +197,9 @@ class NetMixer(Mixer):
         """A batch of a text, or one process's part of it; streams go on from the state after the batch before."""
         batch = source.batch(number, shard).to(self.device)
         hidden_PH, state_SBH = self._hidden(source, batch, state_SBH)
-        if self.deltas or not in_singles(self.net):
-            nll_P, mass_P = self.net.nll(hidden_PH, batch.log_probs_PD, batch.words_P)
+        if self.deltas or self.over_source or not in_singles(self.net):
+            over = batch.source_log_probs_PX
+            nll_P, mass_P = self.net.nll(hidden_PH, batch.log_probs_PD, batch.words_P, source_log_probs_PX=over)
             return ScoredBatch(batch, -nll_P.double().cpu().numpy(), mass_P.double().cpu().numpy(), state_SBH)
         output, log_probs_P = self.net.output, np.empty(len(hidden_PH))
         logits_PD = torch.addmm(output.bias_K, hidden_PH, output.weight_KH.t())
@@ -199,8 +219,9 @@ class NetMixer(Mixer):
             return fast.hidden(contexts_PW, features_PF, batch.real_TB.sum(1).numpy()), None
         before_SBH = state_SBH if source.carries else None
         hidden_TBH, after_SBH = self.net.hidden(
-            batch.contexts_TBW, batch.features_TBF, before_SBH, sources=batch.sources
-        )
+            batch.contexts_TBW, batch.features_TBF, before_SBH, sources=batch.sources,
+            source_features_BSF=batch.source_features_BSF,
+        )  # fmt: skip
         return batch.predicted(hidden_TBH), after_SBH if source.carries else None
 
     def _fast_lstm(self, positions: int) -> FastLstm | None:
@@ -220,10 +241,20 @@ class NetMixer(Mixer):
 
     def parts(self) -> Parts:
         """The net's settings, and its parameters as a safetensors file."""
-        settings = {"net": asdict(self.net.config), "trained_on": self.trained_on}
-        return Parts(settings, {}, weights_file(self.net))
+        net, source = asdict(self.net.config), self.source_vocabulary
+        if not self.net.points:
+            net = {name: value for name, value in net.items() if name not in ("encoder", "source_words")}
+        settings = {"net": net, "trained_on": self.trained_on}
+        settings |= {"source": source.fingerprints()} if source else {}
+        files = Parts({}, {}, source.files()).within(SOURCE).texts if source else {}
+        return Parts(settings, {}, {**weights_file(self.net), **files})
 
     @classmethod
     def from_parts(cls, stored: Folder, layout: ColumnLayout) -> Self:
         """The net that a folder keeps."""
-        return cls(read_net(stored, layout), trained_on=str(stored.about.get("trained_on", "")))
+        source = (
+            vocabulary_in(stored.part("source", inside=SOURCE), what="net was") if "source" in stored.about else None
+        )
+        return cls(
+            read_net(stored, layout), trained_on=str(stored.about.get("trained_on", "")), source_vocabulary=source
+        )

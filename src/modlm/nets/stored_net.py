@@ -66,7 +66,7 @@ def empty_net(config: NetConfig, layout: ColumnLayout) -> MixerNet:
     scaling = FeatureScaling(np.zeros(layout.features, dtype=np.float32), whitening)
     return MixerNet(
         config, vocab_size=layout.vocab_size, features=layout.features, dense=layout.dense, delta=layout.deltas > 0,
-        scaling=scaling,
+        over_source=(len(layout.over_source), sum(map(len, layout.over_source.values()))), scaling=scaling,
     )  # fmt: skip
 
 

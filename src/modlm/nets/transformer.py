@@ -26,7 +26,7 @@ class Transformer(nn.Module):
     def __init__(self, size: int, hidden: int, layers: int, generator: torch.Generator) -> None:
         super().__init__()
         self.units, self.depth = hidden, layers
-        self.heads = max(n for n in range(1, max(1, hidden // LEAST_UNITS) + 1) if hidden % n == 0)
+        self.heads = heads_of(hidden)
         self.enter = nn.Parameter(glorot(hidden, size, generator))
         self.layers = nn.ModuleList([Layer(hidden, self.heads, layers, generator) for _ in range(layers)])
         self.leave = nn.LayerNorm(hidden)
@@ -98,3 +98,8 @@ class Layer(nn.Module):
 
     def _dropped(self, values_TBH: Tensor, dropout: Dropout | None) -> Tensor:
         return values_TBH if dropout is None else dropout(values_TBH)
+
+
+def heads_of(hidden: int) -> int:
+    """As many heads as there can be with enough units each."""
+    return max(n for n in range(1, max(1, hidden // LEAST_UNITS) + 1) if hidden % n == 0)

@@ -84,6 +84,24 @@ class ScoreAnswer(Totals):
     sentences: list[SentenceScore]
 
 
+class ObserveAnswer(AnswerPart):
+    """A session that has learned."""
+
+    model: str
+    session: Annotated[str, told("Its name, for other requests.")]
+    words: Annotated[int, told("Words of this request.")]
+    observed: Annotated[int, told("Words that the session has observed in all.")]
+    expires: Annotated[float, told("Seconds without use after which it ends.")]
+
+
+class ForgetAnswer(AnswerPart):
+    """A session that has ended."""
+
+    model: str
+    session: str
+    forgotten: Annotated[int, told("Words that it had observed.")]
+
+
 class ExplainedWord(AnswerPart):
     """P(w | c) = sum over columns of weight times column. The lists are in the order of the answer's `columns`."""
 
@@ -108,6 +126,17 @@ class ExplainAnswer(Totals):
     sentences: list[ExplainedSentence]
 
 
+class WhySource(AnswerPart):
+    """A place of an indexed text from which a share comes."""
+
+    source: Annotated[str, told("The file that was indexed.")]
+    document: Annotated[int, told("The document's number in the index, from 0.")]
+    line: Annotated[int, told("The line of the file, from 1.")]
+    before: str
+    words: Annotated[str, told("The context and the word, as they stand there.")]
+    after: str
+
+
 class WhyColumn(AnswerPart):
     """One column. Those of n-gram blocks have an order and what was counted; null is what a model does not know."""
 
@@ -125,13 +154,14 @@ class WhyColumn(AnswerPart):
     count: Annotated[int | None, told("c(context word), counted as the total is.")] = None
     counted: Annotated[str | None, told("`occurrences`, or `continuations` (Kneser-Ney): words before.")] = None
     occurrences: Annotated[int | None, told("How often the n-gram occurs in the training text.")] = None
+    sources: Annotated[list[WhySource], told("Of columns over a text index: places where the word came so.")] = []
 
 
 class WhyBlock(AnswerPart):
     """Neighbouring columns that belong together."""
 
     name: str
-    kind: Annotated[str, told("ngram, model, uniform, unknown, or delta: the net's own.")]
+    kind: Annotated[str, told("ngram, infinite, model, uniform, unknown, or delta: the net's own.")]
     weight: Weight
     share: Share
     columns: list[WhyColumn]
@@ -274,6 +304,7 @@ class ModelEntry(AnswerPart):
     vocab_size: int
     context_length: Annotated[int | None, told("Words that a prediction looks at; null: the sentence.")]
     columns: list[str]
+    learns: Annotated[bool, told("Whether it learns from what it reads, so that it has sessions.")]
     described: Annotated[dict[str, Any], told("Its settings, as `modlm inspect` shows them.")]
 
 

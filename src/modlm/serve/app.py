@@ -50,7 +50,6 @@ class JsonRoute(APIRoute):
     """A route whose body is read and checked in one go, without the layers that no endpoint here needs."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """What turns a request into an answer."""
         endpoint: Callable[[BaseModel], Coroutine[Any, Any, Response]] = self.endpoint
         model: type[BaseModel] = get_type_hints(endpoint)["body"]
 
@@ -102,6 +101,8 @@ def add_endpoints(router: APIRouter, service: Service) -> None:
     stream = {"text/event-stream": {"schema": EVENT}}
     post("/generate", service.generate, "Draw a sentence", answers.GenerateAnswer, **stream)
     post("/rescore", service.rescore, "Put n-best lists in order", answers.RescoreAnswer)
+    post("/observe", service.observe, "Learn from a text", answers.ObserveAnswer)
+    post("/forget", service.forget, "End a session", answers.ForgetAnswer)
     post("/explain", service.explain, "Explain every word", answers.ExplainAnswer)
     post("/why", service.why, "Say why a word is as probable as it is", answers.WhyAnswer)
     post("/compare", service.compare, "Compare models on a text", answers.CompareAnswer)
@@ -127,14 +128,11 @@ def add_endpoints(router: APIRouter, service: Service) -> None:
 
 
 def described(answer: type[BaseModel], refusals: tuple[int, ...], path: str = "") -> dict[int | str, Any]:
-    """The documentation of what an endpoint gives."""
     known = OPENAI_REFUSALS if path.startswith("/v1/") else REFUSALS
     return {200: {"model": answer, "description": answer.__doc__}, **{code: known[code] for code in refusals}}
 
 
 def add_pages(app: FastAPI) -> None:
-    """For people: the explorer and the documentation."""
-
     @app.get("/", include_in_schema=False)
     async def explorer() -> Response:
         return page_file("index.html")

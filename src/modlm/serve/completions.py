@@ -12,7 +12,7 @@ import numpy as np
 from modlm.errors import VocabularyError
 from modlm.ground.arrays import AnyFloats, Ids
 from modlm.integrations.prompts import Prompt, log_probs, piece, prompt_of, rows_before, written
-from modlm.model.language_model import LanguageModel, most_probable
+from modlm.model.language_model import most_probable
 from modlm.model.sampling import Draw, Sampling
 from modlm.serve.generating import PORTION
 from modlm.serve.library import Served
@@ -60,7 +60,6 @@ class Choice:
         self.source = self._source()
 
     def _source(self) -> Iterator[tuple[Draw, Ids, str]]:
-        """What is written behind the prompt."""
         if not self.asked.max_tokens:
             return iter(())
         seed, number = self.asked.seed, self.index % self.asked.n
@@ -81,18 +80,12 @@ class Choice:
             if self.asked.logprobs is not None:
                 self._tell(added, len(self.text), draw.probability, draw.word, before, draw.row_J)
             self.text += added
-            if self._stopped():
-                return
-            if time.monotonic() > until:
+            if found := [at for stop in self.asked.stops if (at := self.text.find(stop, self.echoed)) >= 0]:
+                self.text, self.reason = self.text[: min(found)], "stop"
+                self.tokens = [token for token in self.tokens if token[1] < len(self.text) or token[1] < self.echoed]
+            if found or time.monotonic() > until:
                 return
         self.reason = "length"
-
-    def _stopped(self) -> bool:
-        found = [at for stop in self.asked.stops if (at := self.text.find(stop, self.echoed)) >= 0]
-        if found:
-            self.text, self.reason = self.text[: min(found)], "stop"
-            self.tokens = [token for token in self.tokens if token[1] < len(self.text) or token[1] < self.echoed]
-        return bool(found)
 
     def _echo(self) -> None:
         prompt, place, top = self.prompt, 0, self.asked.logprobs
@@ -117,7 +110,9 @@ class Choice:
         if self.asked.logprobs and row_J is not None:
             top = {}
             for other in [*most_probable(row_J, self.asked.logprobs).tolist(), word]:
-                key = name if other == word else told_name(self.model, before, other)
+                # What it adds to the text; its own name where that is nothing yet, as with half a character.
+                vocabulary = self.model.vocabulary
+                key = name if other == word else piece(vocabulary, before, other) or vocabulary.word(other)
                 top[key] = max(top.get(key, IMPOSSIBLE), log_of(float(row_J[other])))
         self.tokens.append((name, place, log_of(prob), top))
 
@@ -131,18 +126,11 @@ class Choice:
         tokens = [token for token in self.tokens[number:] if not held or token[1] < end]
         self.told = end, number + len(tokens)
         choice = {"index": self.index, "text": self.text[characters:end], "finish_reason": self.reason or None}
-        return {**choice, "logprobs": None if self.asked.logprobs is None else told_tokens(tokens, self.asked.logprobs)}
-
-
-def told_tokens(tokens: list[tuple[str, int, float | None, dict[str, float] | None]], top: int) -> dict[str, Any]:
-    """OpenAI's lists."""
-    names, places, logs, tops = ([token[part] for token in tokens] for part in range(4))
-    return {"tokens": names, "token_logprobs": logs, "top_logprobs": tops if top else None, "text_offset": places}
-
-
-def told_name(model: LanguageModel, before: Ids, word: int) -> str:
-    """What a token adds to the text; its own name where that is nothing yet, as with half a character."""
-    return piece(model.vocabulary, before, word) or model.vocabulary.word(word)
+        if (top := self.asked.logprobs) is None:
+            return {**choice, "logprobs": None}
+        names, places, logs, tops = ([token[part] for token in tokens] for part in range(4))
+        told = {"tokens": names, "token_logprobs": logs, "top_logprobs": tops if top else None, "text_offset": places}
+        return {**choice, "logprobs": told}
 
 
 def log_of(prob: float) -> float:
@@ -151,5 +139,4 @@ def log_of(prob: float) -> float:
 
 
 def overlap(text: str, stop: str) -> int:
-    """How many characters at the end of a text begin a stop."""
     return next((size for size in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:size])), 0)

@@ -31,12 +31,10 @@ class Clock:
         self.handle: asyncio.TimerHandle | None = None
 
     def start(self, ring: Callable[[], None]) -> None:
-        """Begin anew."""
         self.stop()
         self.handle = self.loop.call_later(self.seconds, ring)
 
     def stop(self) -> None:
-        """It does not ring any more."""
         if self.handle is not None:
             self.handle.cancel()
             self.handle = None
@@ -74,7 +72,6 @@ class GuardedConnection(HttpToolsProtocol):
         self._end()
 
     def send_400_response(self, msg: str) -> None:
-        """What came cannot be read."""
         self._refuse(RefusedError(400, "invalid_http", "This is not a valid HTTP request."))
 
     def _too_slow(self) -> None:
@@ -89,7 +86,6 @@ class GuardedConnection(HttpToolsProtocol):
     # ---- what happens on a connection ----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """One more, if there is room."""
         super().connection_made(transport)
         if len(self.connections) > self.limits.max_connections:
             self.connections.discard(self)
@@ -98,13 +94,11 @@ class GuardedConnection(HttpToolsProtocol):
             self.sending.start(self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
         self.sending.stop()
         self.reading.stop()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Something from the client."""
         if self.transport.is_closing():
             return
         self.held += data
@@ -117,31 +111,27 @@ class GuardedConnection(HttpToolsProtocol):
         """Piece by piece, until a request has to wait for the answer to another."""
         data, at = memoryview(self.held), 0
         while at < len(data) and not self.pipeline and not self.transport.is_closing():
-            self._read_piece(data[at : at + PIECE])
+            piece = data[at : at + PIECE]
             at += PIECE
+            if self.head == 0 and self.sending.handle is None:  # the first bytes of one more request
+                self.sending.start(self._too_slow)
+            if self.head >= 0:
+                self.head += len(piece)
+            super().data_received(piece)  # type: ignore[arg-type]  # any bytes will do
+            if self.head > self.limits.max_header and not self.transport.is_closing():
+                message = f"The headers have more than {self.limits.max_header:,} bytes, which is the limit here."
+                self._refuse(RefusedError(431, "headers_too_large", message))
         if at:
             self.held = bytes(data[at:])
         if self.held:
             self.flow.pause_reading()
 
-    def _read_piece(self, data: memoryview) -> None:
-        if self.head == 0 and self.sending.handle is None:  # the first bytes of one more request
-            self.sending.start(self._too_slow)
-        if self.head >= 0:
-            self.head += len(data)
-        super().data_received(data)  # type: ignore[arg-type]  # any bytes will do
-        if self.head > self.limits.max_header and not self.transport.is_closing():
-            message = f"The headers have more than {self.limits.max_header:,} bytes, which is the limit here."
-            self._refuse(RefusedError(431, "headers_too_large", message))
-
     def on_headers_complete(self) -> None:
-        """The headers are here; what follows is the body."""
         self.head, self.whole = -1, False
         self.sending.stop()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """The body is here; what follows are headers again."""
         super().on_message_complete()
         self.head, self.whole = 0, True
         self.sending.stop()
@@ -155,7 +145,6 @@ class GuardedConnection(HttpToolsProtocol):
             self._read()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Idle for too long."""
         if not self.transport.is_closing():
             self._end()
 
@@ -165,11 +154,9 @@ class GuardedConnection(HttpToolsProtocol):
         self.reading.start(self.transport.abort)
 
     def resume_writing(self) -> None:
-        """It reads on."""
         super().resume_writing()
         self.reading.stop()
 
 
 def guarded(limits: Limits) -> type[GuardedConnection]:
-    """The protocol of a server with these limits."""
     return type("GuardedConnection", (GuardedConnection,), {"limits": limits})

@@ -23,7 +23,6 @@ OF_WORD = ("word", "known", "probability", "columns", "weights", "shares")
 def explain_answer(
     served: Served, sentences: Sequence[str], explained: Sequence[Sequence[ExplainedRow]]
 ) -> dict[str, Any]:
-    """The answer, from the words of all sentences; the columns' names stand in it once."""
     model = served.model
     ids = encode_sentences(sentences, model.vocabulary)
     with np.errstate(divide="ignore"):

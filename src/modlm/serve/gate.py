@@ -54,7 +54,6 @@ class Access:
 
     @property
     def local(self) -> bool:
-        """Whether only this machine can reach the server."""
         return is_loopback(self.host)
 
     def check(self, path: str, headers: Headers) -> None:
@@ -96,7 +95,6 @@ def is_loopback(host: str) -> bool:
 
 @lru_cache(256)
 def host_of(value: str) -> str:
-    """A Host header without its port."""
     try:
         return (urlsplit(f"//{value}").hostname or "").lower()
     except ValueError:
@@ -234,7 +232,6 @@ class Answer:
         await self._send(message)
 
     async def refuse(self, refusal: RefusedError) -> None:
-        """Send a refusal, if nothing else was begun."""
         if self.status:
             return
         refusal, self.on_start = refusal.at(self.path), lambda: None  # the clock has stopped

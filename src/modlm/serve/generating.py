@@ -34,7 +34,6 @@ class Generation:
 
     @classmethod
     def begin(cls, served: Served, sampling: Sampling, *, context: str, seed: int | None) -> Generation:
-        """Before the first word."""
         rng = np.random.default_rng(seed)
         drawn = draws(served.model, sampling, context=context, rng=rng)
         return cls(served, sampling, drawn, served.model.vocabulary.encode(context)[-NEAR:])

@@ -31,18 +31,14 @@ class Served:
     model: LanguageModel
 
     def described(self) -> dict[str, Any]:
-        """The entry of `/models`."""
         length = self.model.context_length
         about = {"model": type(self.model).__name__, **self.model.described()}
         return {
-            "name": self.name,
-            "kind": about["model"],
-            "units": self.model.vocabulary.units,
-            "vocab_size": len(self.model.vocabulary),
-            "context_length": length if length < UNLIMITED else None,
-            "columns": list(self.model.column_names),
+            "name": self.name, "kind": about["model"], "units": self.model.vocabulary.units,
+            "vocab_size": len(self.model.vocabulary), "context_length": length if length < UNLIMITED else None,
+            "columns": list(self.model.column_names), "learns": self.model.reads.learns,
             "described": about,
-        }
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +50,9 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether the run has ended with a result."""
         return (self.folder / RESULT).is_file()
 
     def described(self) -> dict[str, Any]:
-        """The entry of `/runs`."""
         return {"name": self.name, "finished": self.finished}
 
     def answer(self, after: int) -> dict[str, Any]:
@@ -67,18 +61,14 @@ class Run:
         A journal that is shorter than that was cut back by a run taken up again: it is told from its first line.
         """
         finished = self.finished  # asked first: a run that has ended writes no more lines
-        lines = self._lines()
-        begin = after if after <= len(lines) else 0
-        told = [journal_entry(line) for line in lines[begin:]]
-        return {"name": self.name, "after": begin, "next": len(lines), "finished": finished, "lines": told}
-
-    def _lines(self) -> list[bytes]:
-        """Whole lines; one that is being written waits."""
         try:
             data = (self.folder / JOURNAL).read_bytes()
         except OSError:  # it has not begun, or was taken away
-            return []
-        return data[: data.rfind(b"\n") + 1].splitlines()
+            data = b""
+        lines = data[: data.rfind(b"\n") + 1].splitlines()  # whole ones; one that is being written waits
+        begin = after if after <= len(lines) else 0
+        told = [journal_entry(line) for line in lines[begin:]]
+        return {"name": self.name, "after": begin, "next": len(lines), "finished": finished, "lines": told}
 
 
 def journal_entry(line: bytes) -> dict[str, Any]:
@@ -101,16 +91,13 @@ class Library:
 
     @property
     def first(self) -> Served:
-        """The model of requests that name none."""
         return next(iter(self.models.values()))
 
     def model(self, name: str | None) -> Served:
-        """The model that a request names."""
         hint = "GET /models lists them; without a name the first is asked."
         return self.first if name is None else named(name, self.models, "model", hint)
 
     def run(self, name: str) -> Run:
-        """The run that a request names."""
         hint = "GET /runs lists them; runs are given with --run when the server is started."
         return named(name, self.runs, "run", hint)
 

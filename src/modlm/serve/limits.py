@@ -35,6 +35,10 @@ class Limits:
     """Seconds that a connection is kept open between requests."""
     timeout: float = 30.0
     """Seconds until an answer begins, and that a stream of generated words may last."""
+    max_sessions: int = 64
+    """Sessions that are open; more are turned away with 503."""
+    session_timeout: float = 3600.0
+    """Seconds without use after which a session ends."""
     grace: float = 10.0
     """Seconds that requests in flight get to end when the server is stopped."""
 
@@ -44,5 +48,4 @@ class Limits:
                 raise ConfigError(f"{name} must be above 0, but is {value}.")
 
     def as_dict(self) -> dict[str, float]:
-        """What `/models` tells clients."""
         return asdict(self) | {"max_next": MOST_NEXT, "max_context": MOST_CONTEXT, "max_models": MOST_MODELS}

@@ -47,20 +47,16 @@ class Metrics:
         prometheus.ProcessCollector(registry=self.registry)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """Count an answer."""
         requests, times = self._of_route(route, status)
         requests.inc()
         times.observe(seconds)
 
     def scored(self, model: str, requests: int, sentences: int, words: int) -> None:
-        """Count a batch."""
         for counter, amount in zip(self._of_model(model), (1, requests, sentences, words), strict=False):
             counter.inc(amount)
 
     def generated(self, model: str, words: int) -> None:
-        """Count words that were drawn."""
         self._of_model(model)[-1].inc(words)
 
     def text(self) -> bytes:
-        """All of it as Prometheus reads it."""
         return prometheus.generate_latest(self.registry)

@@ -61,23 +61,18 @@ class RefusedError(ModlmError):
 
 
 def bad(code: str, message: str) -> RefusedError:
-    """A request that cannot be answered as it is."""
     return RefusedError(400, code, message)
 
 
 def too_large(code: str, message: str) -> RefusedError:
-    """A request beyond a limit of the server."""
     return RefusedError(413, code, message)
 
 
 def busy(message: str) -> RefusedError:
-    """A request that may be sent again in a second."""
     return RefusedError(503, "busy", message, retry_after="1")
 
 
 def handle_failures(app: FastAPI) -> None:
-    """Give the application our answers in place of the framework's."""
-
     async def refused(request: Request, error: Exception) -> Response:
         refusal = refusal_of(request, error).at(request.url.path)
         return Response(refusal.body, refusal.status, refusal.headers)
@@ -107,7 +102,6 @@ def refusal_of(request: Request, error: Exception) -> RefusedError:
 
 
 def invalid(faults: Sequence[Mapping[str, Any]]) -> RefusedError:
-    """A request that is no JSON, or not of the right shape."""
     if faults[0]["type"] == "json_invalid":
         message = f"The body is no valid JSON: {faults[0]['ctx']['error']}. Send one object in UTF-8."
         return bad("invalid_json", message)
@@ -118,7 +112,6 @@ def invalid(faults: Sequence[Mapping[str, Any]]) -> RefusedError:
 
 
 def told_fault(fault: Mapping[str, Any]) -> str:
-    """What pydantic found, as a sentence."""
     place = ".".join(str(part) for part in fault["loc"])
     if not place and fault["type"] == "model_type":
         return "The body is JSON, but not an object."

@@ -23,6 +23,10 @@ Text = Annotated[
     str,
     told("One sentence per line, words with spaces between; an empty line is an empty one.", min_length=1),
 ]
+Session = Annotated[
+    str | None,
+    told("A session that `POST /observe` began; what it has observed counts.", pattern=r"^[A-Za-z0-9_.@+-]{1,100}$"),
+]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -42,6 +46,7 @@ class ScoreRequest(BaseModel):
     model: ModelName = None
     sentences: Annotated[list[str], told("The sentences.", min_length=1)] = Field(default_factory=list)
     text: Text = ""
+    session: Session = None
     words: Annotated[bool, told("Whether every word's own log-probability is wanted.")] = False
 
     @model_validator(mode="after")
@@ -57,6 +62,26 @@ class ExplainRequest(BaseModel):
     model_config = config({"text": "the company said it rose"})
     model: ModelName = None
     text: Text
+    session: Session = None
+
+
+class ObserveRequest(BaseModel):
+    """A text to learn from."""
+
+    model_config = config({"text": "the company said it rose", "session": "mine"})
+    model: ModelName = None
+    text: Text
+    session: Annotated[Session, told("Which session learns; one begins if there is none of this name, or no name.")] = (
+        None
+    )
+
+
+class ForgetRequest(BaseModel):
+    """A session to end."""
+
+    model_config = config({"session": "mine"})
+    model: ModelName = None
+    session: Annotated[str, told("A session that `POST /observe` began.", pattern=r"^[A-Za-z0-9_.@+-]{1,100}$")]
 
 
 class WhyRequest(BaseModel):
@@ -78,6 +103,7 @@ class NextRequest(BaseModel):
     k: Annotated[int, told("How many words.", ge=1, le=MOST_NEXT)] = 10
     by_column: Annotated[bool, told("Whether each column's own best words are wanted too.")] = False
     start: Start = True
+    session: Session = None
 
 
 class GenerateRequest(BaseModel):
@@ -93,6 +119,7 @@ class GenerateRequest(BaseModel):
     top_p: Annotated[Finite, told("Draw among the most probable words that together have this much.", gt=0, le=1)] = 1.0
     max_words: Annotated[int, told("Stop here if the sentence has not ended.", ge=1, le=2**31)] = 100
     seed: Annotated[int | None, told("For the same words again.", ge=0, le=LARGEST_SEED)] = None
+    session: Session = None
     stream: Annotated[bool, told("Words as server-sent events while they come, or one answer.")] = True
 
 
@@ -137,6 +164,7 @@ class RescoreRequest(BaseModel):
     )
     model: ModelName = None
     nbest: Annotated[list[NbestList], Field(min_length=1)]
+    session: Session = None
     lm_weight: Annotated[Finite, told("What a natural log-probability counts beside the scores.")] = 1.0
     word_penalty: Annotated[Finite, told("Added for each word; above 0 favours long hypotheses.")] = 0.0
     rank_weight: Annotated[

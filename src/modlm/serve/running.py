@@ -55,7 +55,6 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket, host: str) -> str:
-    """Where a browser finds the server."""
     port = listener.getsockname()[1]
     name = {"0.0.0.0": "localhost", "::": "localhost", "": "localhost"}.get(host, host)
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
@@ -69,7 +68,6 @@ class Server(uvicorn.Server):
         self.on_ready, self.ended_by = on_ready, 0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take connections, and say so."""
         await super().startup(sockets)
         self.on_ready()
 
@@ -103,17 +101,10 @@ def run_server(app: FastAPI, listener: socket.socket, limits: Limits, *, on_read
     """Serve until a signal comes; the signal. `on_ready` is called when requests are answered and signals heard."""
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what matters of it is said by us
     config = uvicorn.Config(
-        app,
-        http=guarded(with_files_for(limits)),
-        log_config=None,
-        access_log=False,
-        lifespan="on",
-        ws="none",
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=math.ceil(limits.idle_timeout),
+        app, http=guarded(with_files_for(limits)), log_config=None, access_log=False, lifespan="on", ws="none",
+        server_header=False, proxy_headers=False, timeout_keep_alive=math.ceil(limits.idle_timeout),
         timeout_graceful_shutdown=math.ceil(limits.grace),
-    )
+    )  # fmt: skip
     server = Server(config, on_ready)
     app.state.service.stopping = lambda: server.should_exit
     gc.collect()

@@ -22,7 +22,6 @@ SUMS = ("log_prob", "perplexity", "unknown")  # of a sentence, where little is t
 
 
 def score_answer(served: Served, sentences: Sequence[str], scored: ScoredText, words: bool) -> dict[str, Any]:
-    """The answer to a request for these sentences."""
     vocabulary = served.model.vocabulary
     records = scored.sentence_records(names_of(vocabulary, sentences) if words else None)
     if words and isinstance(vocabulary, TokenVocabulary):
@@ -34,7 +33,6 @@ def score_answer(served: Served, sentences: Sequence[str], scored: ScoredText, w
 
 
 def totals(served: Served, scored: ScoredText) -> dict[str, Any]:
-    """Sums over all sentences under a model."""
     sums = {name: getattr(scored, name) for name in OF_TEXT}
     return {"model": served.name, "log_prob": scored.log_likelihood, **sums}
 
@@ -71,7 +69,6 @@ def check_units(models: Sequence[Served]) -> None:
 
 
 def compare_answer(models: Sequence[Served], sentences: Sequence[str], scored: Sequence[ScoredText]) -> dict[str, Any]:
-    """The answer, from the scores of each model."""
     names = names_of(models[0].model.vocabulary, sentences)
     logs = zip(*(own.log_probs.tolist() for own in scored), strict=True)
     known = zip(*((own.ids != UNKNOWN).tolist() for own in scored), strict=True)

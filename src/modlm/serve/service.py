@@ -21,7 +21,7 @@ from modlm.evaluation.rescoring import Weights
 from modlm.ground.arrays import threads
 from modlm.model.language_model import ExplainedRow
 from modlm.model.sampling import Sampling
-from modlm.model.scored_text import ScoredText
+from modlm.model.scored_text import ScoredText, score_sentences
 from modlm.serve import requests
 from modlm.serve.batching import Batcher
 from modlm.serve.explaining import explain_answer, next_answer
@@ -31,6 +31,7 @@ from modlm.serve.limits import Limits
 from modlm.serve.metrics import CONTENT_TYPE, Metrics
 from modlm.serve.refusals import too_large
 from modlm.serve.scoring import check_units, compare_answer, rescore_answer, score_answer
+from modlm.serve.sessions import Sessions
 from modlm.serve.texts import check_context, check_sentences, lines_of
 from modlm.serve.why import why_answer
 
@@ -55,6 +56,7 @@ class Service:
 
     def __init__(self, library: Library, limits: Limits, counters: Metrics) -> None:
         self.library, self.limits, self.counters = library, limits, counters
+        self.sessions = Sessions(limits)
         self.open()
         self.batchers = {
             name: Batcher(served.model, lambda: self.scoring, partial(counters.scored, name))
@@ -82,7 +84,7 @@ class Service:
 
         With `words` also of every word. Requests that arrive at the same time are scored together.
         """
-        served = self.library.model(body.model)
+        served = self._asked(body.model, body.session)
         sentences = body.sentences or lines_of(body.text)
         return await self._scored(
             served, sentences, lambda scored: Json.of(score_answer(served, sentences, scored, body.words))
@@ -90,7 +92,7 @@ class Service:
 
     async def rescore(self, body: requests.RescoreRequest) -> Response:
         """Each hypothesis gets score + lm_weight log_prob + word_penalty words; lists come back best first."""
-        served = self.library.model(body.model)
+        served = self._asked(body.model, body.session)
         hyps = [hyp for entry in body.nbest for hyp in entry.hyps]
         sizes, scores = [len(entry.hyps) for entry in body.nbest], [hyp.score for hyp in hyps]
         texts, weights = [hyp.text for hyp in hyps], Weights(body.lm_weight, body.word_penalty, body.rank_weight)
@@ -106,6 +108,8 @@ class Service:
 
     async def _scored(self, served: Served, sentences: Sequence[str], finish: Callable[[ScoredText], T]) -> T:
         words = check_sentences(sentences, self.limits)
+        if served.model is not self.library.models[served.name].model:  # a session's, which nobody else asks
+            return await self.worked(lambda: finish(score_sentences(served.model, sentences)))
         return await self.batchers[served.name].score(sentences, words, finish)
 
     async def worked(self, work: Callable[[], T]) -> T:
@@ -116,7 +120,7 @@ class Service:
 
     async def explain(self, body: requests.ExplainRequest) -> Response:
         """For every word of a text: its probability in each column, the columns' weights, and their shares."""
-        served, sentences = self.library.model(body.model), lines_of(body.text)
+        served, sentences = self._asked(body.model, body.session), lines_of(body.text)
         check_sentences(sentences, self.limits)
         explained = list[list[ExplainedRow]]()
         for begin in range(0, len(sentences), PORTION):  # between portions the work can be given up
@@ -138,11 +142,31 @@ class Service:
 
         With `by_column` also what each column would predict by itself, with its weight in the mixture.
         """
-        served = self.library.model(body.model)
+        served = self._asked(body.model, body.session)
         check_context(body.context)
         return await self.worked(
             lambda: Json.of(next_answer(served, body.context, body.k, by_column=body.by_column, start=body.start))
         )
+
+    # ---- learning ------------------------------------------------------------------------------------------------
+
+    async def observe(self, body: requests.ObserveRequest) -> Response:
+        """A model with columns that learn reads a text, for one session alone; `session` in later requests names it.
+
+        What a session has observed is in the memory of the server alone: it is gone when the session expires, and when
+        the server ends in whatever way. Then the answer is 404 `unknown_session`; send the text again.
+        """
+        served, sentences = self.library.model(body.model), lines_of(body.text)
+        check_sentences(sentences, self.limits)
+        return await self.worked(lambda: Json.of(self.sessions.observe(served, body.session, sentences)))
+
+    async def forget(self, body: requests.ForgetRequest) -> Response:
+        """A session ends, and all that it has observed is forgotten."""
+        return Json.of(self.sessions.forget(self.library.model(body.model), body.session))
+
+    def _asked(self, model: str | None, session: str | None) -> Served:
+        """The model that a request names, as its session knows it."""
+        return self.sessions.served(self.library.model(model), session)
 
     # ---- generating ----------------------------------------------------------------------------------------------
 
@@ -164,7 +188,7 @@ class Service:
 
     def generation(self, body: requests.GenerateRequest) -> Generation:
         """A sentence about to be drawn, if the request is in order."""
-        served = self.library.model(body.model)
+        served = self._asked(body.model, body.session)
         check_context(body.context)
         if body.max_words > self.limits.max_new_words:
             raise too_large(

@@ -46,7 +46,6 @@ def check_sentences(sentences: Sequence[str], limits: Limits) -> int:
 
 
 def check_reserved(sentence: str, *, where: str) -> None:
-    """Refuse the names of sentence boundaries."""
     for name in (START_NAME, END_NAME):
         if name in sentence and name in split_words(sentence):
             raise bad(
@@ -61,7 +60,6 @@ def word_count(text: str) -> int:
 
 
 def check_context(context: str) -> None:
-    """The words before a prediction."""
     if "\n" in context:
         raise bad("line_break", "The context holds a line break, which ends a sentence. Send its last line alone.")
     check_reserved(context, where="The context")

@@ -1,7 +1,8 @@
 """`/why`: what stands behind the probability of one word: matched contexts, their counts, and each column's weight.
 
-Every model is a list of blocks. A block of n-grams tells what it counted, order by order; a block that is a whole
-model is asked in its turn; constants and the net's delta column have nothing to tell but their probability.
+Every model is a list of blocks. A block of n-grams tells what it counted, order by order; one over a text index also
+where that stands; a block that is a whole model is asked in its turn; constants and the net's delta column have nothing
+to tell but their probability.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from modlm.blocks.block import NOTHING
+from modlm.blocks.infinite import InfiniteBlock
 from modlm.blocks.model import ModelBlock
 from modlm.blocks.ngram import NgramBlock
 from modlm.counts.counts import Counts
@@ -35,7 +37,6 @@ NO_COUNTS = (
 
 
 def why_answer(served: Served, context: str, word: str, *, start: bool) -> Record:
-    """The answer for a word after a context."""
     model = served.model
     words = [word] if word in model.vocabulary else model.vocabulary.split(word)
     if len(words) != 1 or words[0] == START_NAME:
@@ -73,7 +74,6 @@ def reasons(model: LanguageModel, window_1C: Ids, word: int, *, depth: int = 0) 
 
 
 def blocks_of(model: LanguageModel, columns: list[Record], window_1C: Ids, word: int, depth: int) -> list[Record]:
-    """One record for each block, with its columns."""
     if isinstance(model, NgramLM):
         return _ngram_model(model, columns, window_1C[0], word)
     if not isinstance(model, Mixture):  # of some other kind: one column
@@ -84,6 +84,8 @@ def blocks_of(model: LanguageModel, columns: list[Record], window_1C: Ids, word:
         record = _block(name, block.kind, own)
         if isinstance(block, NgramBlock):
             record |= _counted(block, own, window_1C[0], word)
+        elif isinstance(block, InfiniteBlock):
+            record["columns"] = _looked_up(block, own, window_1C[0], word)
         elif isinstance(block, ModelBlock) and isinstance(block.model, LanguageModel) and depth < DEEPEST:
             other = block.model  # is asked about the same words, as far as it knows them
             window = other.window(words_in(model.vocabulary, window_1C[0].tolist()), start=False)
@@ -111,6 +113,18 @@ def _ngram_model(model: NgramLM, columns: list[Record], window_C: Ids, word: int
 def _counted(block: NgramBlock, own: list[Record], window_C: Ids, word: int, *, raw: Counts | None = None) -> Record:
     found = counted_evidence(block.estimates, window_C, word, raw=raw)
     return {"smoothing": block.estimates.smoother.name, "columns": _with_evidence(block.vocabulary, found, own)}
+
+
+def _looked_up(block: InfiniteBlock, own: list[Record], window_C: Ids, word: int) -> list[Record]:
+    """Contexts of any length, with places of the indexed text that the share of a column comes from."""
+    return [
+        {
+            **column, "order": len(found.context) + 1, "context": words_in(block.vocabulary, found.context),
+            "seen": bool(found.context), "total": found.total, "followers": found.followers, "count": found.count,
+            "counted": "occurrences", "occurrences": found.count, "sources": [asdict(hit) for hit in found.hits],
+        }
+        for column, found in zip(own, block.evidence(window_C, word), strict=True)
+    ]  # fmt: skip
 
 
 def _with_evidence(vocabulary: Vocabulary, found: Sequence[Evidence], columns: Sequence[Record]) -> list[Record]:

@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from modlm.ground.files import sha256, take_room
+from modlm.ground.files import scratch_folder, sha256, take_room
 from modlm.store.manifest import Record
 
 AnyArray = NDArray[Any]
@@ -89,13 +89,41 @@ def _record(array: AnyArray, size: int, digest: str) -> Record:
 
 def forget(array: AnyArray) -> None:
     """Let go of the memory that a mapped file takes; its contents stay in the file (and in the system's cache)."""
+    under = _map_under(array)
+    if under is not None and hasattr(mmap, "MADV_DONTNEED"):
+        under.madvise(mmap.MADV_DONTNEED)
+
+
+def _map_under(array: AnyArray) -> mmap.mmap | None:
     under: Any = array
     while isinstance(under, np.ndarray):
         if isinstance(under, np.memmap) and under.mode == "c":
-            return  # what was written is nowhere else
+            return None  # what was written is nowhere else
         under = under.base
-    if isinstance(under, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        under.madvise(mmap.MADV_DONTNEED)
+    return under if isinstance(under, mmap.mmap) else None
+
+
+def is_mapped(array: AnyArray) -> bool:
+    """Whether the array is in a file."""
+    return _map_under(array) is not None
+
+
+def equal(one: AnyArray, other: AnyArray) -> bool:
+    """Whether two arrays as long hold the same; of mapped ones only a part is in memory at a time."""
+    for begin in range(0, len(one), PIECE):
+        if not np.array_equal(one[begin : begin + PIECE], other[begin : begin + PIECE]):
+            return False
+        forget(one)
+        forget(other)
+    return True
+
+
+def zeros_like(array: AnyArray) -> AnyArray:
+    """Zeros of the same kind and number; those beside a mapped array are in a file too, which has no name any more."""
+    if not is_mapped(array):
+        return np.zeros(len(array), array.dtype)
+    with scratch_folder() as folder:
+        return new_npy(folder / "zeros.npy", dtype=array.dtype, shape=array.shape)
 
 
 def open_npy(path: Path, *, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal["r", "r+"] = "r") -> AnyArray:

@@ -109,13 +109,11 @@ class Corpus:
         return cls(ids, vocabulary, *numbers, sources)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the corpus to a folder."""
         with new_folder(Path(folder), overwrite=overwrite) as place:
             write_npy(place / IDS, self.ids)
             self._write_record(place)
 
     def _write_record(self, folder: Path) -> None:
-        """Write all but the ids."""
         for name, data in self.vocabulary.files().items():
             (folder / name).write_bytes(data)
         numbers = {"ids": len(self.ids), "sentences": self.sentences, "unknown": self.unknown}
@@ -143,7 +141,6 @@ class Corpus:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The sha256 of the ids."""
         return hashlib.sha256(np.ascontiguousarray(self.ids).data).hexdigest()
 
     def __getitem__(self, sentences: slice) -> Corpus:

@@ -33,7 +33,6 @@ class Numbers(NamedTuple):
 
 
 def write_record(folder: Path, numbers: dict[str, Any]) -> None:
-    """Write the manifest."""
     record = {"format": f"modlm {KIND}", "version": 1, **numbers}
     (folder / manifest_name(KIND)).write_text(json.dumps(record, indent=2) + "\n")
 

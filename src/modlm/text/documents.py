@@ -20,6 +20,7 @@ BATCH_BYTES = 1 << 20
 ROWS = 512  # of a Parquet file in a batch
 FORMS = ("auto", "jsonl", "parquet", "text")
 GAP = b"\n\n"
+PARQUET = b"PAR1"
 
 
 def json_tools() -> tuple[Callable[[Any], Any], Callable[[Any], bytes]]:
@@ -58,63 +59,83 @@ class Batch:
     """The number of its first line or row."""
     consumed: int
     """Bytes of the file as it lies on disk."""
+    dry: bool = False
+    """Whether a pipe had no more to give for now."""
 
-    def documents(self, name: str = "text") -> Documents:
-        """Taken apart; `name` is the field that holds the text."""
+    def documents(self, name: str = "text", *, needs: str = "", errors: str = "strict") -> Documents:
+        """Taken apart; `name` is the field that holds the text, `needs` another that must be there.
+
+        `errors`: bytes that are not UTF-8 break a document, or are replaced.
+        """
         found = Documents()
-        if self.form == "text":
-            for line, data in _paragraphs(self.data, self.line):
-                found.texts.append(data.decode("utf-8", "replace"))
-                found.records.append({})
-                found.lines.append(line)
-            return found
-        for line, record in enumerate(self.data if self.form == "parquet" else self.data.split(b"\n"), self.line):
-            if self.form == "jsonl":
-                if not record or record.isspace():
-                    continue
-                try:
-                    record = LOADS(record)
-                except ValueError as error:
-                    message = f'this is not JSON ({error}). Such records can be left out with on_error="skip".'
-                    found.broken.append(InputError(message, path=self.source, line=line))
-                    continue
-            text = record.get(name) if isinstance(record, dict) else None
-            if isinstance(text, str):
-                found.texts.append(text)
-                found.records.append(record)
-                found.lines.append(line)
-            else:
-                found.broken.append(InputError(_no_text(record, name), path=self.source, line=line))
+        for line, given in self._parts():
+            try:
+                text, record = self._read(given, name, needs, errors)
+            except ValueError as error:
+                found.broken.append(InputError(str(error), path=self.source, line=line))
+                continue
+            found.texts.append(text)
+            found.records.append(record)
+            found.lines.append(line)
         return found
 
+    def _parts(self) -> Iterator[tuple[int, Any]]:
+        if self.form == "text":
+            return _paragraphs(self.data, self.line)
+        if self.form == "parquet":
+            return enumerate(self.data, self.line)
+        return (one for one in enumerate(self.data.split(b"\n"), self.line) if one[1] and not one[1].isspace())
 
-def _no_text(record: Any, name: str) -> str:
-    if not isinstance(record, dict):
-        return f"this is a JSON {type(record).__name__}, not an object with the fields of a document."
-    strings = ", ".join(key for key, value in record.items() if isinstance(value, str))
-    found = f"is a {type(record[name]).__name__}, not a string" if name in record else "is not there"
-    return f"the field {name!r} {found}. Say with field= where the text is; strings here: {strings or 'none'}."
+    def _read(self, given: Any, name: str, needs: str, errors: str) -> tuple[str, dict[str, Any]]:
+        """The text and the record; a ValueError says what is wrong."""
+        if self.form == "text":
+            try:
+                return given.decode("utf-8", errors), {}
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"byte {error.start + 1} of the document is not UTF-8. Have such bytes replaced with "
+                    f'encoding_errors="replace".'
+                ) from None
+        try:
+            record = (
+                given if self.form == "parquet" else LOADS(given if errors == "strict" else given.decode(errors=errors))
+            )
+        except ValueError as error:
+            raise ValueError(f"this is not JSON ({error}).") from None
+        if not isinstance(record, dict):
+            raise ValueError(f"this is a JSON {type(record).__name__}, not an object with the fields of a document.")
+        if not isinstance(text := record.get(name), str):
+            strings = ", ".join(key for key, value in record.items() if isinstance(value, str)) or "none"
+            fault = f"is of type {type(text).__name__}, not a string" if name in record else "is not there"
+            raise ValueError(f"the field {name!r} {fault}. Say with field= where the text is; strings here: {strings}.")
+        if needs and needs not in record:
+            raise ValueError(f"there is no field {needs!r} to name it by.")
+        return text, record
 
 
 def document_batches(
-    paths: Sequence[str | Path], *, form: str = "auto", batch_bytes: int = BATCH_BYTES
+    paths: Sequence[str | Path], *, form: str = "auto", batch_bytes: int = BATCH_BYTES, eager: bool = False
 ) -> Iterator[Batch]:
-    """All documents of all files, in order."""
+    """All documents of all files, in order; `eager`: as pipes give them, so that batches differ from time to time."""
     if form not in FORMS:
         raise ConfigError(f"Documents come as {', '.join(FORMS)}, not as {form!r}.")
     for path in map(Path, paths):
         if form == "parquet" or (form == "auto" and _is_parquet(path)):
             yield from _parquet(path)
             continue
-        blocks = Files([path]).blocks(batch_bytes)
+        blocks = Files([path]).blocks(batch_bytes, eager=eager)
         first = next(blocks, None)
         if first is None:
             continue
         head = bytes(first.data[: min(first.size, 4096)]).lstrip()
+        if head.startswith(PARQUET):
+            raise InputError(
+                "Parquet is read from its end, which a pipe has not. Give the file itself.", path=first.source
+            )
         if form == "auto" and head.startswith(b"["):
             raise InputError(
                 "this begins as a JSON array, but documents come one JSON object a line. Write it so with: jq -c "
-                "'.[]', or say form=\"text\" if it is plain text.", path=path,
+                "'.[]', or say form=\"text\" if it is plain text.", path=first.source,
             )  # fmt: skip
         lines = form == "jsonl" or (form == "auto" and head.startswith(b"{"))
         yield from (_json_lines if lines else _plain)(chain((first,), blocks))
@@ -123,7 +144,7 @@ def document_batches(
 def _is_parquet(path: Path) -> bool:
     try:
         with path.open("rb") as stream:
-            return str(path) != STANDARD_INPUT and path.is_file() and stream.read(4) == b"PAR1"
+            return str(path) != STANDARD_INPUT and path.is_file() and stream.read(4) == PARQUET
     except OSError:
         return False  # whoever reads it says what is wrong
 
@@ -132,7 +153,7 @@ def _json_lines(blocks: Iterator[Block]) -> Iterator[Batch]:
     line = 1
     for block in blocks:
         data = bytes(memoryview(block.data)[: block.size])
-        yield Batch("jsonl", data, block.source, line, block.consumed)
+        yield Batch("jsonl", data, block.source, line, block.consumed, block.dry)
         line += data.count(b"\n")
 
 
@@ -148,7 +169,7 @@ def _plain(blocks: Iterator[Block]) -> Iterator[Batch]:
         if cut >= len(GAP):
             data = bytes(pending[:cut])
             del pending[:cut]
-            yield Batch("text", data, source, line, consumed)
+            yield Batch("text", data, source, line, consumed, block.dry)
             line, consumed = line + data.count(b"\n"), 0
     if pending:
         yield Batch("text", bytes(pending), source, line, consumed)
@@ -171,4 +192,4 @@ def _parquet(path: Path) -> Iterator[Batch]:
                 yield Batch("parquet", batch.to_pylist(), str(path), rows, int(share * batch.num_rows))
                 rows += batch.num_rows
     except (OSError, ValueError) as error:
-        raise InputError(f"it cannot be read as Parquet: {error}.", path=path) from error
+        raise InputError(f"it cannot be read as Parquet: {str(error).rstrip('.')}.", path=path) from error

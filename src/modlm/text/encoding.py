@@ -80,7 +80,6 @@ class KernelEncoder:
         self.out: Ids = np.empty(0, np.uint32)
 
     def encode(self, data: bytearray, size: int, *, unknown_name: bool) -> Encoded | Fault:
-        """See `Encoder`."""
         lines = data.count(b"\n", 0, size)
         room = size // 2 + 2 * lines + 1  # every word has a byte and something behind it; one more for no text at all
         if len(self.out) < room:
@@ -151,7 +150,8 @@ def warn_of_json(block: Block) -> None:
     if block.first and bytes(block.data[:2]) == b'{"':
         logging.getLogger("modlm").warning(
             f"{block.source} looks like JSON, and each of its lines is read as one sentence, braces and all. "
-            f"For the documents in it use lm.score_documents, with field= for where the text is."
+            f"For the documents in it use lm.score_documents, with field= for where the text is; to train on them, "
+            f"write their texts out first, as with jq -r .text."
         )
 
 
@@ -177,7 +177,10 @@ def _run(encoder: Encoder, block: Block, options: TextOptions) -> Encoded | Faul
 def in_order(
     work: Callable[[Item], Result], items: Iterator[Item], *, workers: int, ahead: int = 1
 ) -> Iterator[Result]:
-    """The results of the work, in order, done on threads; items are taken only as far ahead as the threads need."""
+    """The results of the work, in order, done on threads; items are taken only as far ahead as the threads need.
+
+    Where the source of an item was dry behind it, nothing more is asked for before all results are there.
+    """
     if workers == 1:
         yield from map(work, items)
         return
@@ -186,7 +189,7 @@ def in_order(
     try:
         for item in items:
             waiting.append(pool.submit(work, item))
-            if len(waiting) >= workers + ahead:
+            while waiting and (len(waiting) >= workers + ahead or getattr(item, "dry", False)):
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

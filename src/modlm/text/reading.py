@@ -52,7 +52,6 @@ class Reading:
 
 
 def read(text: Text, options: TextOptions, append: Callable[[Ids], object]) -> Reading:
-    """Read the text; `append` takes the ids."""
     source, vocabulary = source_of(text), options.vocabulary
     tables = [WordTable() for _ in range(threads(options.workers))] if vocabulary is None else []
     encoders = (

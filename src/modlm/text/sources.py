@@ -6,7 +6,9 @@ Reading holds one block at a time; a line longer than a block makes the block as
 
 from __future__ import annotations
 
+import io
 import os
+import select
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,6 +39,7 @@ PACKED_LINE_BYTES = 1 << 27  # the same for what may be much smaller on disk
 PIECE_BYTES = 1 << 16  # taken from a file at a time
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SENTENCES = 4096  # sentences in memory turned into lines at a time
+SOON = 0.05  # seconds after which a pipe that gives nothing more has nothing more to give for now
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Block:
     """Whether it is the first of its source, so that lines are counted from 1 again."""
     consumed: int
     """Bytes of the file as it lies on disk that were read for this block."""
+    dry: bool = False
+    """Whether a pipe had no more to give for now."""
 
 
 class Files:
@@ -72,12 +77,14 @@ class Files:
             return None
         return sum(file.st_size for file in found) if all(stat.S_ISREG(file.st_mode) for file in found) else None
 
-    def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
-        """The text of all files; a block never holds lines of two files."""
+    def blocks(self, block_bytes: int = BLOCK_BYTES, *, eager: bool = False) -> Iterator[Block]:
+        """The text of all files; a block never holds lines of two files. `eager`: pipes are not waited for."""
         for path in self.paths:
             with _opened(path) as stream:
                 before = _state(stream)
-                yield from _whole_lines(_reader(stream, _name(path)), _name(path), block_bytes)
+                real = isinstance(stream, io.RawIOBase | io.BufferedReader)  # not what a test put there
+                pipe = stream if eager and before is None and real else None
+                yield from _whole_lines(_reader(stream, _name(path)), _name(path), block_bytes, pipe)
                 if _state(stream) != before:
                     raise InputError(
                         "it was written to while it was read, so what was read of it is neither the old nor the new. "
@@ -124,20 +131,16 @@ def source_of(text: Text) -> Files | Sentences:
     if first is None:
         return Sentences(())
     if isinstance(first, os.PathLike):
-        return Files(_only_paths(chain((first,), items)))
+        paths = [first, *items]
+        if odd := [item for item in paths if not isinstance(item, os.PathLike)]:
+            raise InputError(f"A list of files holds paths only, but one item is {odd[0]!r:.60}. Use pathlib.Path.")
+        return Files(cast("list[os.PathLike[str]]", paths))
     if isinstance(text, list | tuple) and all(map(_is_file, text)):  # somebody meant the files
         raise InputError(
             f"Strings in a list are sentences, but {text[0]!r} is the name of a file. "
             f"Give files as paths, [pathlib.Path({text[0]!r})], or a single file as a plain string."
         )
     return Sentences(chain((first,), items))
-
-
-def _only_paths(items: Iterable[object]) -> Iterator[os.PathLike[str]]:
-    for item in items:
-        if not isinstance(item, os.PathLike):
-            raise InputError(f"A list of files holds paths only, but one item is {item!r:.60}. Use pathlib.Path.")
-        yield item
 
 
 def _is_file(item: object) -> bool:
@@ -173,6 +176,8 @@ class _Reader:
         self.pending = memoryview(b"")
         self.consumed = 0
         """Bytes taken from disk."""
+        self.pipe: BinaryIO | None = None
+        self.dry = self.ended = False
 
     def taking(self, stream: BinaryIO, head: bytes) -> Iterator[bytes]:
         """What the file holds, counted; the head has been read already."""
@@ -180,14 +185,19 @@ class _Reader:
         while piece:
             self.consumed += len(piece)
             yield piece
-            piece = stream.read(PIECE_BYTES)
+            piece = getattr(stream, "read1", stream.read)(PIECE_BYTES)
 
     def fill(self, data: bytearray, filled: int, limit: int) -> int:
-        """Read until the limit or the end; how far the data is filled then."""
+        """Read until the limit or the end, or until a pipe is dry; how far the data is filled then."""
+        begun, self.dry = filled, False
         while filled < limit:
             while not self.pending:
+                if self.pipe is not None and filled > begun and not select.select([self.pipe], [], [], SOON)[0]:
+                    self.dry = True
+                    return filled
                 piece = next(self.pieces, None)
                 if piece is None:
+                    self.ended = True
                     return filled
                 self.pending = memoryview(piece)
             got = min(limit - filled, len(self.pending))
@@ -211,27 +221,26 @@ def _reader(stream: BinaryIO, source: str) -> _Reader:
     return reader
 
 
-def _whole_lines(reader: _Reader, source: str, block_bytes: int) -> Iterator[Block]:
+def _whole_lines(reader: _Reader, source: str, block_bytes: int, pipe: BinaryIO | None = None) -> Iterator[Block]:
     rest = bytearray(len(BYTE_ORDER_MARK))
     del rest[reader.fill(rest, 0, len(rest)) :]
     offset = len(rest) if rest == BYTE_ORDER_MARK else 0
     del rest[:offset]
-    taken, first, ended = 0, True, False
-    while not ended:
+    taken, first, reader.pipe, reader.ended = 0, True, pipe, False
+    while not reader.ended:
         if len(rest) > reader.longest:
             raise InputError(f"a line is longer than {reader.longest >> 20} MiB, so this is not a text.", path=source)
         limit = max(block_bytes, 2 * len(rest), 1)
         data = bytearray(limit + 1 + PADDING)
         data[: len(rest)] = rest
         filled = reader.fill(data, len(rest), limit)
-        ended = filled < limit
-        if ended and filled and data[filled - 1] != ord("\n"):
+        if reader.ended and filled and data[filled - 1] != ord("\n"):
             data[filled] = ord("\n")
             filled += 1
         size = data.rfind(b"\n", 0, filled) + 1
         rest = data[size:filled]
         if size:
-            yield Block(data, size, source, offset, first, reader.consumed - taken)
+            yield Block(data, size, source, offset, first, reader.consumed - taken, reader.dry)
             offset, taken, first = offset + size, reader.consumed, False
 
 

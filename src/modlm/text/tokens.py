@@ -109,6 +109,8 @@ class TokenVocabulary(Vocabulary):
         lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
         total = int(lengths.sum())
         ids = self.ours[np.fromiter(chain.from_iterable(tokens), np.int64, total)]
+        if self._more:
+            self._by_spelling(ids, lines, np.cumsum(lengths) - lengths)
         ids[ids == END] = UNKNOWN  # a line end inside a line is no end
         ends = np.cumsum(lengths + 2) - 1
         out = np.empty(total + 2 * len(lines), np.uint32)
@@ -117,6 +119,18 @@ class TokenVocabulary(Vocabulary):
         out[ends], out[ends - lengths - 1] = END, self.start
         out[inside] = ids
         return out
+
+    @cached_property
+    def _more(self) -> bool:
+        """Whether there are words that are no tokens, as in models of what SentencePiece writes."""
+        return bool((self.theirs[END + 1 :] < 0).any())
+
+    def _by_spelling(self, ids: Ids, lines: list[str], begins: Ints) -> None:
+        """Look unknown tokens up as they are spelled."""
+        for line in np.unique(np.searchsorted(begins, np.flatnonzero(ids == UNKNOWN), side="right") - 1):
+            for place, (low, high) in enumerate(self.places(lines[line]), begins[line]):
+                if ids[place] == UNKNOWN:
+                    ids[place] = self._ids.get(lines[line][low:high], UNKNOWN)
 
     def encoders(self, workers: int | None = None) -> Sequence[Encoder]:
         """One: the tokenizer uses all cores by itself."""
@@ -140,11 +154,9 @@ class TokenVocabulary(Vocabulary):
         return "" if new.endswith(HALF) else new.removeprefix(old.rstrip(HALF))
 
     def splits_like(self, other: Vocabulary) -> bool:
-        """Whether the other has the same tokenizer."""
         return isinstance(other, TokenVocabulary) and self.tokenizer_json == other.tokenizer_json
 
     def join(self, words: Sequence[str]) -> str:
-        """The text that tokens stand for."""
         theirs = self.theirs[super().encode(words)]
         return str(self._parsed.decode(theirs[theirs >= 0].tolist(), skip_special_tokens=True))
 
@@ -152,15 +164,12 @@ class TokenVocabulary(Vocabulary):
 
     @cached_property
     def tokenizer_fingerprint(self) -> str:
-        """The sha256 of `tokenizer.json`."""
         return hashlib.sha256(self.tokenizer_json).hexdigest()
 
     def files(self) -> dict[str, bytes]:
-        """The vocabulary and the tokenizer."""
         return {**super().files(), TOKENIZER: self.tokenizer_json}
 
     def fingerprints(self) -> dict[str, str]:
-        """Sums of both."""
         return {**super().fingerprints(), "tokenizer": self.tokenizer_fingerprint}
 
     def __eq__(self, other: object) -> bool:
@@ -184,7 +193,6 @@ class TokenEncoder:
         self.vocabulary = vocabulary
 
     def encode(self, data: bytearray, size: int, *, unknown_name: bool) -> Encoded:
-        """See `Encoder`."""
         lines = [line.removesuffix("\r") for line in data[:size].decode().split("\n")[:-1]]
         ids = self.vocabulary.encode_lines(lines)
         unknown = int(np.count_nonzero(ids == UNKNOWN))

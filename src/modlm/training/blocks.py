@@ -7,18 +7,23 @@ comes what is needed to make rows without a fold.
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from modlm.blocks import CONSTANT_BLOCKS, DeltaBlock, NgramBlock
-from modlm.blocks.block import DELTA, Block
+from modlm.blocks.block import DELTA, Block, HeldOut
+from modlm.blocks.copy import CopyBlock
 from modlm.blocks.held_out import HeldOutColumns
+from modlm.blocks.lexicon import LexiconBlock
 from modlm.blocks.model import ModelBlock
 from modlm.counts.counting import count_text
 from modlm.counts.counts import Counts
 from modlm.counts.counts_folder import open_counts
 from modlm.counts.imported import import_counts
+from modlm.counts.translation.estimation import AlignmentOptions, estimate_table, estimate_without
+from modlm.counts.translation.table import TranslationTable
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, InputError, VocabularyError
 from modlm.families import BLOCKS
@@ -26,9 +31,14 @@ from modlm.model.folder import load
 from modlm.smoothing import estimate, smoother_of
 from modlm.store.manifest import is_folder
 from modlm.text.corpus import Corpus
+from modlm.text.folds import fold_cuts
+from modlm.text.parallel import Parallel
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.config import ColumnsConfig, RunConfig, usual_columns
 from modlm.training.leaks import check_block, check_text
+
+COPY = "copy"
+OVER_SOURCE = ("lexicon", COPY)  # kinds of blocks that need the sentences' sources
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,25 +51,40 @@ class RunBlock:
     """Those of the training text, or of a part of it, if it comes from them."""
     counted: tuple[int, int] = (0, sys.maxsize)
     """The positions of the training text that were counted, if not all."""
+    without: HeldOut | None = None
+    """What leaves folds of the training text out, if the block knows it in another way than by counts."""
+    folds: Sequence[Block] = ()
+    """The same block without each fold of the training text, if it was estimated from sentences and their sources."""
 
-    def held_out(self) -> HeldOutColumns:
+    @property
+    def knows_text(self) -> bool:
+        """Whether it comes from the training text, so that rows of that must be held out."""
+        return self.counts is not None or self.without is not None
+
+    def held_out(self) -> HeldOut:
         """The same columns without a fold of the training text that they come from."""
+        if self.without is not None:
+            return self.without
         assert self.counts is not None and isinstance(self.block, NgramBlock)
         return HeldOutColumns.of(self.counts, self.block.estimates)
 
 
 def columns_of(config: RunConfig) -> dict[str, ColumnsConfig]:
     """The count blocks of a run by name: those it lists, or the usual ones where the kind needs some."""
-    return {} if config.kind == "neural" else dict(config.columns) or usual_columns(len(config.text))
+    return dict(config.columns) or usual_columns(len(config.text), config.kind)
 
 
-def dense_blocks(config: RunConfig, corpus: Corpus) -> dict[str, RunBlock]:
+def dense_blocks(config: RunConfig, corpus: Corpus, pairs: Parallel | None = None) -> dict[str, RunBlock]:
     """The count blocks of a run, then the constant ones, in the order of their columns; `corpus` is the training text.
 
-    Blocks of the training text that differ in their smoothing alone are counted once.
+    `pairs` are its sentences with their sources, if they have some. Blocks of the training text that differ in their
+    smoothing alone are counted once.
     """
     counted: dict[Hashable, Counts] = {}
-    blocks = {name: _counted(name, own, corpus, counted) for name, own in columns_of(config).items()}
+    blocks = {
+        name: _over_source(config, name, pairs) if own.block in OVER_SOURCE else _counted(name, own, corpus, counted)
+        for name, own in columns_of(config).items()
+    }
     constant = {name: kind for name, kind in CONSTANT_BLOCKS.items() if name in config.extra}
     return blocks | {name: RunBlock(kind(corpus.vocabulary)) for name, kind in constant.items()}
 
@@ -74,7 +99,7 @@ def _counted(name: str, config: ColumnsConfig, corpus: Corpus, counted: dict[Has
     if not config.held_out:
         block = _other_block(name, config, corpus)
         check_block(name, block, corpus)
-        return RunBlock(block)
+        return RunBlock(block, without=block.held_out(corpus.ids, corpus.starts))
     own = corpus.source(config.source) if config.source else corpus
     key = (config.order, config.edge, config.positions, config.source, config.text)
     if key not in counted:
@@ -83,6 +108,23 @@ def _counted(name: str, config: ColumnsConfig, corpus: Corpus, counted: dict[Has
     begin = sum(corpus.sources[: config.source - 1]) if config.source else 0
     places = (int(corpus.starts[begin]), int(corpus.starts[begin + own.sentences]))
     return RunBlock(_smoothed(config, counted[key]), counted[key], places)
+
+
+def _over_source(config: RunConfig, name: str, pairs: Parallel | None) -> RunBlock:
+    """A block over the words of the source; a table of the training text is held out fold by fold."""
+    own = config.columns[name]
+    if pairs is None:
+        raise ConfigError(f"columns.{name} reads a source. Name it with source = 'FILE', or with --source FILE.")
+    words = (pairs.source.vocabulary, pairs.target.vocabulary)
+    if own.block == COPY:
+        return RunBlock(CopyBlock(*words))
+    if "file" in own.settings:
+        return RunBlock(LexiconBlock(TranslationTable.from_file(own.settings["file"], *words)))
+    with _settings_of(name, own):
+        options = AlignmentOptions(**own.settings)
+    cuts = fold_cuts(pairs.target.sources or (len(pairs),), config.folds)
+    without = [LexiconBlock(table) for table in estimate_without(pairs, cuts, options)]
+    return RunBlock(LexiconBlock(estimate_table(pairs, options)), folds=without)
 
 
 def _other_block(name: str, config: ColumnsConfig, corpus: Corpus) -> Block:
@@ -101,11 +143,17 @@ def _configured(name: str, config: ColumnsConfig, vocabulary: Vocabulary) -> Blo
     kind = BLOCKS[config.block]
     if not hasattr(kind, "configured"):
         raise ConfigError(f"columns.{name}.block: a {config.block!r} cannot be made from settings.")
-    try:
+    with _settings_of(name, config):
         block: Block = kind.configured(vocabulary, **config.settings)
+    return block
+
+
+@contextmanager
+def _settings_of(name: str, config: ColumnsConfig) -> Iterator[None]:
+    try:
+        yield
     except TypeError as error:
         raise ConfigError(f"columns.{name}.settings do not fit a {config.block!r}: {error}.") from error
-    return block
 
 
 def _smoothed(config: ColumnsConfig, counts: Counts) -> NgramBlock:

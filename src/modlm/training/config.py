@@ -20,7 +20,8 @@ from modlm.nets.config import (
 )
 from modlm.smoothing import smoother_of
 
-KINDS = ("neural", "interpolated", "hybrid")
+CONDITIONAL = "conditional"
+KINDS = ("neural", "interpolated", "hybrid", CONDITIONAL)
 OPTIMISERS = ("adam", "adamw", "sgd")
 SCHEDULES = ("constant", "plateau", "cosine")
 EXTRA = ("uniform", "unknown")
@@ -98,11 +99,15 @@ class ColumnsConfig:
         return self.source > 0 or not (self.text or self.counts or self.model or self.block)
 
 
-def usual_columns(texts: int) -> dict[str, ColumnsConfig]:
-    """The count blocks of a run that lists none: `ngram`, or with several texts one for each, `ngram1`, `ngram2`, …"""
-    if texts < 2:
-        return {"ngram": ColumnsConfig()}
-    return {f"ngram{source}": ColumnsConfig(source=source) for source in range(1, texts + 1)}
+def usual_columns(texts: int, kind: str = "hybrid") -> dict[str, ColumnsConfig]:
+    """The count blocks of a run that lists none: `ngram`, or with several texts one for each, `ngram1`, `ngram2`, …
+
+    A conditional model has `lexicon` and `copy` besides.
+    """
+    over_source = {name: ColumnsConfig(block=name) for name in ("lexicon", "copy") if kind == CONDITIONAL}
+    if kind == "neural" or texts < 2:
+        return {} if kind == "neural" else {"ngram": ColumnsConfig(), **over_source}
+    return {f"ngram{source}": ColumnsConfig(source=source) for source in range(1, texts + 1)} | over_source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +195,10 @@ class RunConfig:
     """One text or several; each is a source of its own, and every fold takes a part of each."""
     valid: str
     test: str = ""
+    source: tuple[str, ...] = ()
+    """What the lines of `text` were made from, line by line, in as many files: the source of each, if it has one."""
+    valid_source: str = ""
+    test_source: str = ""
     seed: int = 1
     folds: int = 10
     """Parts of the training text; each gets its rows from the counts of all the others."""
@@ -213,8 +222,9 @@ class RunConfig:
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
 
     def __post_init__(self) -> None:
-        if isinstance(self.text, str):
-            object.__setattr__(self, "text", (self.text,))
+        for name in ("text", "source"):
+            if isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, (getattr(self, name),))
         one_of("kind", self.kind, KINDS)
         one_of("mixer", self.mixer, tuple(MIXERS))
         if self.mixer != "net" and self.kind != "interpolated":
@@ -227,6 +237,7 @@ class RunConfig:
                     f"columns.{name}.source is {block.source}, but the run has {len(self.text)} texts. Name as many "
                     f"with text = [...] or --text."
                 )
+        self._check_sources()
         one_of("encoding_errors", self.encoding_errors, ("strict", "replace"))
         one_of("products", self.products, PRODUCTS)
         for name in self.extra:
@@ -241,3 +252,22 @@ class RunConfig:
             )
         if self.kind == "interpolated" and self.net.tied:
             raise ConfigError("net.tied needs delta columns, which an interpolated model has not.")
+
+    def _check_sources(self) -> None:
+        """Either all texts come with a source, or none does and nothing asks for one."""
+        reading = self.mixer == "net" and self.net.body == "attention"
+        if not self.source:
+            if reading or self.kind == CONDITIONAL:
+                found = f"kind = {self.kind}" if self.kind == CONDITIONAL else "net.body = attention"
+                raise ConfigError(f"{found} reads a source. Name it with source = 'FILE', or with --source FILE.")
+            return
+        if len(self.source) != len(self.text):
+            raise ConfigError(
+                f"source names {len(self.source)} files, but text names {len(self.text)}. Give one for each."
+            )
+        for name in ("valid", "test"):
+            if getattr(self, name) and not getattr(self, f"{name}_source"):
+                raise ConfigError(
+                    f"{name}_source is missing: {name} needs a source as text does. Name it with {name}_source = "
+                    f"'FILE', or with --{name}-source FILE."
+                )

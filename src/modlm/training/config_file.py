@@ -16,7 +16,7 @@ from typing import Any
 
 from modlm.errors import ConfigError, InputError, nearest
 from modlm.nets.setting_values import checked, fields_of, parsed, toml_value
-from modlm.training.config import ColumnsConfig, RunConfig, usual_columns
+from modlm.training.config import CONDITIONAL, ColumnsConfig, RunConfig, usual_columns
 
 Table = dict[str, Any]
 
@@ -26,12 +26,20 @@ COLUMNS = "columns"
 COLUMN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 TAKEN = ("uniform", "unknown", "delta")  # columns that have these names already
 FILES = (
-    "text", "valid", "test", "vocabulary.file", "vocabulary.tokenizer", "columns.*.text", "columns.*.counts",
-    "columns.*.model",
+    "text", "valid", "test", "source", "valid_source", "test_source", "vocabulary.file", "vocabulary.tokenizer",
+    "columns.*.text", "columns.*.counts", "columns.*.model", "columns.*.settings.index",
 )  # fmt: skip
 USUAL: dict[str, Table] = {  # sections 5.1 and 5.3 of the paper
     "neural": {"extra": (), "net": {"inputs": ("word",), "dropout": 0.5}},
     "hybrid": {"net": {"dropout": 0.5}, "block_dropout": {"rate": 0.5}},
+    CONDITIONAL: {"block_dropout": {"rate": 0.5, "per": "exact"}},
+}
+WITH_SOURCE: Table = {  # of every kind, where there is a source
+    "folds": 5,
+    "net": {"body": "attention", "dropout": 0.3},
+    "vocabulary": {"min_count": 2},
+    "optimiser": {"learning_rate": 0.006, "clip": 1500.0, "schedule": "cosine"},
+    "schedule": {"batch_words": 1000},
 }
 
 
@@ -188,7 +196,10 @@ def _check_column_name(name: str, where: str) -> None:
 def run_config(table: Table, *, where: str = "config") -> RunConfig:
     """The run that a table describes; what it leaves out is what is usual for its kind."""
     own = typed(table, where=where)
-    full = merged(USUAL.get(own.get("kind", "hybrid"), {}), own)
+    if own.get("source") and "kind" not in own and own.get("mixer", "net") == "net":
+        own["kind"] = CONDITIONAL
+    usual = USUAL.get(own.get("kind", "hybrid"), {})
+    full = merged(merged(usual, WITH_SOURCE) if own.get("source") and own.get("mixer", "net") == "net" else usual, own)
     for name in ("text", "valid"):
         if not full.get(name):
             raise ConfigError(f"{where}: {name} is missing. Name the text with {name} = 'FILE', or with --{name} FILE.")
@@ -196,8 +207,8 @@ def run_config(table: Table, *, where: str = "config") -> RunConfig:
         config: RunConfig = _built(RunConfig, full)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
-    if config.kind != "neural" and not config.columns:
-        config = dataclasses.replace(config, columns=usual_columns(len(config.text)))
+    if not config.columns:
+        config = dataclasses.replace(config, columns=usual_columns(len(config.text), config.kind))
     _check_groups(config, where)
     return config
 
@@ -233,8 +244,8 @@ def _check_groups(config: RunConfig, where: str) -> None:
 
 def check_files(config: RunConfig) -> None:
     """Refuse at once what would be missed only when it is read."""
-    lists = [("text", path) for path in config.text]
-    named = {"valid": config.valid, "test": config.test}
+    lists = [(name, path) for name in ("text", "source") for path in getattr(config, name)]
+    named = {name: getattr(config, name) for name in ("valid", "test", "valid_source", "test_source")}
     named |= {"vocabulary.file": config.vocabulary.file, "vocabulary.tokenizer": config.vocabulary.tokenizer}
     for name, block in config.columns.items():
         lists += [(f"columns.{name}.text", path) for path in block.text]

@@ -17,19 +17,26 @@ from modlm.training.blocks import all_blocks, dense_blocks
 from modlm.training.config import RunConfig
 from modlm.training.journal import Line
 from modlm.training.run_folder import MODEL, Result, card, check_run_folder, open_run_folder
-from modlm.training.texts import read_texts
+from modlm.training.texts import read_sources, read_texts
 
 
 def fit(config: RunConfig, folder: Path, *, resume: bool = False) -> Result:
     """Count, fit, and write the run folder; to resume is to do that again, which takes seconds."""
     check_run_folder(folder, resume=resume)
     begun, texts = time.perf_counter(), read_texts(config)
-    vocabulary = texts["train"].vocabulary
-    blocks = all_blocks(config, vocabulary, dense_blocks(config, texts["train"]))
+    vocabulary, pairs = texts["train"].vocabulary, read_sources(config, texts)
+    blocks = all_blocks(config, vocabulary, dense_blocks(config, texts["train"], pairs.get("train")))
     layout = ColumnLayout(blocks)
-    equal = Mixture(vocabulary, blocks, StaticMixer(np.full(len(layout), 1 / len(layout))))
-    model = Mixture(vocabulary, blocks, MIXERS[config.mixer].fitted(layout, blocks, rows_of(equal, texts["valid"])))
-    found = {name: float(model.perplexity(texts[name])) for name in texts if name != "train"}
+    count = len(layout) + len(layout.over_source)
+    equal = Mixture(vocabulary, blocks, StaticMixer(np.full(count, 1 / count), layout))
+    rows = rows_of(equal, texts["valid"], pairs["valid"].sources if pairs else ())
+    model = Mixture(vocabulary, blocks, MIXERS[config.mixer].fitted(layout, blocks, rows))
+    reading = model.reads.source
+    found = {
+        name: float(model.perplexity(texts[name], source=Path(getattr(config, f"{name}_source")) if reading else None))
+        for name in texts
+        if name != "train"
+    }
     best: Line = {"words": 0, **{f"{name}_dense_mass": 1.0 for name in found}}  # there are no other columns
     result = Result(
         folder=folder, kind=config.kind, stopped="fitted", words=0, epochs=0.0, evaluations=1,

@@ -80,6 +80,16 @@ def Kind(kind: str, **settings: Any) -> Column:
     return Column({"block": kind, "settings": settings})
 
 
+def Online(**settings: Any) -> Column:
+    """Counts of the text read so far: `order`, `words` remembered, `decay`, contexts `across` sentences."""
+    return Kind("online", **settings)
+
+
+def Cache(**settings: Any) -> Column:
+    """The last so many words that were read: `words`, `decay`."""
+    return Kind("cache", **settings)
+
+
 Block = Kind  # the name before
 
 
@@ -128,6 +138,11 @@ def Lstm(**settings: Any) -> Net:
     return Net({"body": "lstm", **settings})
 
 
+def Attention(**settings: Any) -> Net:
+    """Long short-term memory that attends to a source; `encoder` reads that: "lstm" or "transformer"."""
+    return Net({"body": "attention", **settings})
+
+
 def Transformer(**settings: Any) -> Net:
     """Causal self-attention over the words before."""
     return Net({"body": "transformer", **settings})
@@ -141,9 +156,10 @@ def train(
     valid: str | os.PathLike[str],
     *,
     test: str | os.PathLike[str] | None = None,
+    source: Texts | None = None,
     out: str | os.PathLike[str] | None = None,
     columns: Mapping[str, Column | Constant | FunctionBlock] | None = None,
-    mixer: Net | str | type[nn.Module] = "lstm",
+    mixer: Net | str | type[nn.Module] | None = None,
     block_dropout: float | Mapping[str, Any] | None = None,
     epochs: float | None = None,
     resume: bool = False,
@@ -152,16 +168,18 @@ def train(
 ) -> LanguageModel:
     """Learn lambda over columns, and give the model.
 
-    `text` is one file or several, each a source of its own. Without `columns`: n-gram orders of the text, the constant
-    columns and, behind a net, the deltas. `mixer` is "heuristic", "static" (EM on `valid`) or
-    another that `modlm families mixers` lists, a net, the name of one, or a class that is built as the bodies of
+    `text` is one file or several, each a source of its own. With `source`, as many files that have what each line was
+    made from, and `valid_source` and `test_source` among the settings, the model is a conditional one. Without
+    `columns`: n-gram orders of the text, the constant columns and, behind a net, the deltas. `mixer` is "heuristic",
+    "static" (EM on `valid`) or another that `modlm families mixers` lists, a net (by default `lstm`, with a source
+    `attention`), the name of one, or a class that is built as the bodies of
     `modlm.nets.bodies` are. `settings` are all others, by the names of the TOML file: `seed=2`,
     `optimiser={"kind": "adamw"}`. Progress, checkpoints and `resume` are as on the command line;
     without `out` the run is a temporary one.
     """
     table = settings_of(
         text=text, valid=valid, test=test, columns=columns, mixer=mixer, block_dropout=block_dropout, epochs=epochs,
-        settings=settings,
+        settings={**({} if source is None else {"source": _paths(source)}), **settings},
     )  # fmt: skip
     config = run_config(table, where="modlm.train")
     check_files(config)
@@ -183,23 +201,25 @@ def settings_of(
     valid: str | os.PathLike[str],
     test: str | os.PathLike[str] | None = None,
     columns: Mapping[str, Column | Constant | FunctionBlock] | None = None,
-    mixer: Net | str | type[nn.Module] = "lstm",
+    mixer: Net | str | type[nn.Module] | None = None,
     block_dropout: float | Mapping[str, Any] | None = None,
     epochs: float | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Table:
     """The table of a run as a TOML file would have it; names of files are relative to the working folder."""
-    table: Table = {"text": _paths(text), "valid": os.fspath(valid), **_net(mixer)}
+    settings = {name: os.fspath(own) if isinstance(own, os.PathLike) else own for name, own in (settings or {}).items()}
+    usual = "attention" if "source" in settings else "lstm"
+    table: Table = {"text": _paths(text), "valid": os.fspath(valid), **_net(usual if mixer is None else mixer)}
     if test is not None:
         table["test"] = os.fspath(test)
     if columns is not None:
-        table |= _columns(columns)
+        table |= _columns(columns, conditional="source" in settings)
     if block_dropout is not None:
         rate = {"rate": float(block_dropout)} if isinstance(block_dropout, int | float) else dict(block_dropout)
         table["block_dropout"] = rate
     if epochs is not None:
         table["schedule"] = {"epochs": float(epochs)}
-    return located(merged(table, dict(settings or {})), Path.cwd())
+    return located(merged(table, settings), Path.cwd())
 
 
 def _paths(text: Texts) -> list[str]:
@@ -220,7 +240,7 @@ def _net(mixer: Net | str | type[Any]) -> Table:
     return {"net": {"body": name}}
 
 
-def _columns(columns: Mapping[str, Column | Constant | FunctionBlock]) -> Table:
+def _columns(columns: Mapping[str, Column | Constant | FunctionBlock], *, conditional: bool = False) -> Table:
     """The kind of a run, its constant columns and its blocks."""
     constants = {block.name for block in columns.values() if isinstance(block, Constant)}
     blocks: Table = {}
@@ -231,10 +251,12 @@ def _columns(columns: Mapping[str, Column | Constant | FunctionBlock]) -> Table:
             blocks[name] = {"block": block.kind, "settings": block.settings()}
         elif not isinstance(block, Constant):
             raise ConfigError(
-                f"columns[{name!r}] is a {type(block).__name__}. Give modlm.Ngram, Model, Kind, FunctionBlock, "
-                f"Uniform, Unknown or Delta."
+                f"columns[{name!r}] is a {type(block).__name__}. Give modlm.Ngram, Model, Online, Cache, Kind, "
+                f"FunctionBlock, Uniform, Unknown or Delta."
             )
-    kind = "interpolated" if "delta" not in constants else "hybrid" if blocks else "neural"
+    kind = "interpolated" if "delta" not in constants else "neural"
+    if blocks and kind == "neural":
+        kind = "conditional" if conditional else "hybrid"
     extra = [name for name in ("uniform", "unknown") if name in constants]
     return {"kind": kind, "extra": extra, **({"columns": blocks} if blocks else {})}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -19,7 +21,8 @@ def prepare(config: RunConfig, processes: Processes) -> tuple[RunTexts, MixerNet
     """Read, count and make rows, once on each machine; all processes call this together."""
     texts = shared_texts(config, processes)
     if processes.leads:
-        as_they_are = [name for name, columns in columns_of(config).items() if not columns.held_out]
+        dense = texts.rows["train"].spans
+        as_they_are = [name for name, own in columns_of(config).items() if not own.held_out and name in dense]
         warn_of_leaks(as_they_are, texts.rows, texts.vocab_size)
     return texts, make_net(config, texts, processes).to(processes.device)
 
@@ -39,12 +42,14 @@ def make_net(config: RunConfig, texts: RunTexts, processes: Processes) -> MixerN
     scaling = FeatureScaling.fit(
         features_TF, config.net.features, counted_T=counted_T, steady_F=train.steady_F, add_up=over_machines
     )
+    source, over = texts.source_vocabulary, train.over_sources
     return MixerNet(
-        config.net,
+        replace(config.net, source_words=len(source) if source else 0),
         vocab_size=texts.vocab_size,
         features=train.features_TF.shape[1],
         dense=train.log_probs_TD.shape[1],
         delta=config.kind != "interpolated",
+        over_source=(len(over.blocks), over.features_SF.shape[1]) if over else (0, 0),
         scaling=scaling,
         seed=config.seed,
     )

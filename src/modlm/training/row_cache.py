@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from modlm.ground.leftovers import sweep_folder
 from modlm.ground.progress import short
 from modlm.store.manifest import manifest_name
 from modlm.text.corpus import Corpus
+from modlm.text.parallel import Parallel
 from modlm.training.blocks import RunBlock, columns_of, dense_blocks
 from modlm.training.config import ColumnsConfig, RunConfig
 from modlm.training.rows import rows
@@ -49,22 +51,25 @@ def cached_rows(
     *,
     blocks: Callable[[], Mapping[str, RunBlock]] | None = None,
     kept: Ints | None = None,
+    pairs: Mapping[str, Parallel] = MappingProxyType({}),
 ) -> dict[str, LogRows]:
     """The rows of a run's texts: `train` without its folds, and the others by name from all counts.
 
     Of the training text only those of the sentences `kept`, rising, unless that is none. What the cache has is mapped
-    at once; only what it lacks makes `blocks` (by default `dense_blocks`) be counted.
+    at once; only what it lacks makes `blocks` (by default `dense_blocks`) be counted. Texts whose sentences come with
+    sources, as `pairs` has them by name, are not kept.
     """
     texts = {TRAIN: train, **(others or {})}
     counted = cache(blocks or partial(dense_blocks, config, train))
 
     def made(name: str, folder: Path | None) -> LogRows:
+        sources = pairs[name].sources if name in pairs else ()
         if name == TRAIN:
-            return rows(train, counted(), folds=config.folds, folder=folder, kept=kept)
-        return rows(texts[name], counted(), folder=folder)
+            return rows(train, counted(), folds=config.folds, folder=folder, kept=kept, sources=sources)
+        return rows(texts[name], counted(), folder=folder, sources=sources)
 
     columns = columns_of(config)
-    if not (columns or config.extra) or any(column.block for column in columns.values()):
+    if pairs or not (columns or config.extra) or any(column.block for column in columns.values()):
         return {name: made(name, None) for name in texts}  # nothing to keep, or nothing tells what a block reads
     about = _about(config, train)
     entries = {name: _entry(about, config, name, text, kept) for name, text in texts.items()}

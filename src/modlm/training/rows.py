@@ -15,6 +15,7 @@ import numpy as np
 
 from modlm.blocks.block import Beside, Block
 from modlm.blocks.log_rows import LogRows, new_rows
+from modlm.blocks.source_rows import SourceRows, source_rows
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Bools, Ids, Ints, Singles, in_parallel, threads
 from modlm.ground.progress import Progress, progress
@@ -44,23 +45,38 @@ def rows(
     number of folds. `kept` are the sentences wanted, rising; none: all. `sources` come with the sentences of the text.
     Blocks that learn read the text from its beginning.
     """
-    held_out = {name for name, own in blocks.items() if folds and own.counts is not None}
+    held_out = {name for name, own in blocks.items() if folds and own.knows_text}
     parts = fold_ranges(corpus, folds) if held_out else []
     ids, starts, kept_T = np.asarray(corpus.ids), corpus.starts, None
     if kept is not None:
         kept_T = positions_of(corpus, kept)
         ids, starts = ids[kept_T], np.append(0, np.cumsum(np.diff(starts)[kept]))
-    plain = {name: own.block for name, own in blocks.items()}
-    with new_rows(ids, starts, plain, folder) as out, progress("rows", total=len(corpus.ids) * len(blocks)) as bar:
-        for name, own in blocks.items():
+    plain = {name: own.block for name, own in blocks.items() if not own.block.per_source}
+    with new_rows(ids, starts, plain, folder) as out, progress("rows", total=len(corpus.ids) * len(plain)) as bar:
+        for name in plain:
+            own = blocks[name]
             if name in held_out:
                 _fill_held_out(out.block(name), own, corpus, sources, parts, kept_T, bar)
             elif own.block.reads.learns:
                 _fill_in_order(out.block(name), own.block, corpus, sources, kept_T, bar)
             else:
                 _fill(out, name, own.block, sources if kept is None or not sources else [sources[n] for n in kept], bar)
-    made = replace(out if folder is None else LogRows.open(folder), sources=sources)
+    over = _over_sources(corpus, blocks, sources, folds)
+    made = replace(out if folder is None else LogRows.open(folder), sources=sources, over_sources=over)
     return made if kept is None else replace(made, text_starts=corpus.starts, kept=kept)
+
+
+def _over_sources(
+    corpus: Corpus, blocks: Mapping[str, RunBlock], sources: Sequence[Ids], folds: int
+) -> SourceRows | None:
+    """The rows of blocks that have a column for each word of the source, of all sentences."""
+    over = {name: own for name, own in blocks.items() if own.block.per_source}
+    if not over:
+        return None
+    without = {name: own.folds for name, own in over.items() if own.folds and folds}
+    cuts = fold_cuts(corpus.sources or (corpus.sentences,), folds) if folds else ()
+    plain, ids = {name: own.block for name, own in over.items()}, np.asarray(corpus.ids)
+    return source_rows(plain, ids, corpus.starts, sources, held_out=without, cuts=cuts)
 
 
 def positions_of(corpus: Corpus, kept: Ints) -> Bools:
@@ -144,7 +160,8 @@ def _fill_held_out(
             rows = places if rows_T is None else rows_T[places[kept]]
             made = [np.empty((len(rows), table.shape[1]), np.float32) for table in target]
             beside = Beside([source for part in fold for source in part_of(sources, corpus.starts, *part)])
-            state.fill(corpus.ids[places], *made, counted=inside(fold, own.counted), kept_T=kept, beside=beside)
+            counted, sizes = inside(fold, own.counted), [high - low for low, high in fold]
+            state.fill(corpus.ids[places], *made, counted=counted, sizes=sizes, kept_T=kept, beside=beside)
             for table, filled in zip(target, made, strict=True):
                 table[rows] = filled
             bar.advance(len(places))

@@ -99,7 +99,8 @@ def _train(
         result = _result(trainer, reason)
         if processes.leads:
             prints, blocks = texts.fingerprints(), all_blocks(config, texts.vocabulary, texts.blocks())
-            model = Mixture(texts.vocabulary, blocks, NetMixer(net.cpu(), trained_on=prints["train"]))
+            mixer = NetMixer(net.cpu(), trained_on=prints["train"], source_vocabulary=texts.source_vocabulary)
+            model = Mixture(texts.vocabulary, blocks, mixer)
             save(model, folder / MODEL, card=card(result, config, prints), overwrite=True)
             result.write()
         processes.leave_in_order()

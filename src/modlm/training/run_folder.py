@@ -21,7 +21,7 @@ CONFIG = "config.toml"
 RESULT = "result.json"
 MODEL = "model"
 FREE = {  # what may differ when a run is resumed; texts are compared by what is in them
-    *("text", "valid", "test", "vocabulary.file", "tracking"),
+    *("text", "valid", "test", "source", "valid_source", "test_source", "vocabulary.file", "tracking"),
     *("schedule.epochs", "schedule.minutes", "schedule.patience", "schedule.least_epochs"),
     "schedule.checkpoint_seconds",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from modlm.errors import InputError
 from modlm.ground.arrays import Ints
 from modlm.nets.batches import BatchSource, Sentences, Streams
 from modlm.text.corpus import Corpus
+from modlm.text.options import TextOptions
+from modlm.text.parallel import Parallel
 from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import Vocabulary
 from modlm.training.blocks import RunBlock, dense_blocks
@@ -42,6 +44,8 @@ class RunTexts:
     """The texts themselves; empty in processes that found the rows made. The first process has them."""
     blocks: Callable[[], Mapping[str, RunBlock]]
     """The dense blocks; counted when first asked for, which rows from the cache never do."""
+    pairs: dict[str, Parallel] = field(default_factory=dict)
+    """The texts with their sources, where they have some."""
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -51,7 +55,13 @@ class RunTexts:
     def fingerprints(self) -> dict[str, str]:
         """What the texts and the vocabulary are, so that a run is not taken up with others."""
         prints = self.vocabulary.fingerprints()
+        prints |= {f"{name}_source": pairs.source.fingerprint for name, pairs in self.pairs.items()}
         return prints | {name: corpus.fingerprint for name, corpus in self.corpora.items()}
+
+    @property
+    def source_vocabulary(self) -> Vocabulary | None:
+        """That of the sources, if there are any."""
+        return self.pairs[TRAIN].source.vocabulary if self.pairs else None
 
     def sentence(self, number: int) -> str:
         """A training sentence as text, for messages."""
@@ -78,7 +88,7 @@ def shared_texts(config: RunConfig, processes: Processes) -> RunTexts:
 
 def _made_or_found(config: RunConfig, processes: Processes) -> tuple[RunTexts | None, dict[str, Any]]:
     """What this process made of the texts, or where the first process of its machine has put it."""
-    if config.kind == "neural" and not config.extra:  # rows of words alone: every process reads them for itself
+    if config.source or (config.kind == "neural" and not config.extra):  # little to make: every process does it
         return _read_and_made(config, processes), {}
     made: list[RunTexts] = []
 
@@ -95,12 +105,12 @@ def _made_or_found(config: RunConfig, processes: Processes) -> tuple[RunTexts | 
 
 def _read_and_made(config: RunConfig, processes: Processes) -> RunTexts:
     corpora = read_texts(config)
-    train = corpora[TRAIN]
-    blocks = cache(partial(dense_blocks, config, train))
+    train, pairs = corpora[TRAIN], read_sources(config, corpora)
+    blocks = cache(partial(dense_blocks, config, train, pairs.get(TRAIN)))
     others = {name: corpus for name, corpus in corpora.items() if name != TRAIN}
     kept = kept_here(config, processes, train.starts) if processes.machines else None
-    rows = cached_rows(config, train, others, blocks=blocks, kept=kept)
-    return RunTexts(len(train.vocabulary), rows, corpora, blocks)
+    rows = cached_rows(config, train, others, blocks=blocks, kept=kept, pairs=pairs)
+    return RunTexts(len(train.vocabulary), rows, corpora, blocks, pairs)
 
 
 def _whereabouts(texts: RunTexts) -> str:
@@ -144,6 +154,21 @@ def read_texts(config: RunConfig) -> dict[str, Corpus]:
             path = ", ".join(config.text) if name == TRAIN else getattr(config, name)
             raise InputError("there is no sentence in the text. Give a text with one sentence per line.", path=path)
     return corpora
+
+
+def read_sources(config: RunConfig, corpora: Mapping[str, Corpus]) -> dict[str, Parallel]:
+    """The texts of a run with their sources, which have a vocabulary of their own; none without sources."""
+    words, pairs = config.vocabulary, dict[str, Parallel]()
+    options = TextOptions(
+        max_words=words.max_words or None, min_count=words.min_count, encoding_errors=config.encoding_errors
+    )
+    for name, corpus in corpora.items() if config.source else ():
+        paths = config.source if name == TRAIN else (getattr(config, f"{name}_source"),)
+        source = Corpus.read([Path(path) for path in paths], options)
+        own = ", ".join(config.text) if name == TRAIN else getattr(config, name)
+        pairs[name] = Parallel.aligned(source, corpus, ", ".join(paths), own)
+        options = TextOptions(vocabulary=pairs[TRAIN].source.vocabulary, encoding_errors=config.encoding_errors)
+    return pairs
 
 
 # ---- batches ---------------------------------------------------------------------------------------------------------

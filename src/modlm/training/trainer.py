@@ -21,7 +21,7 @@ from torch import Tensor
 from modlm.errors import LostProcessError
 from modlm.ground.arrays import Ints
 from modlm.nets.batches import Batch, BatchSource, Streams
-from modlm.nets.block_dropout import BlockDropout
+from modlm.nets.block_dropout import BlockDropout, folded_spans
 from modlm.nets.dropout import Dropout
 from modlm.nets.features import of_this_version
 from modlm.nets.mixer_net import MixerNet
@@ -89,7 +89,9 @@ class Trainer:
         self.evaluated = {name: evaluation_batches(config, own) for name, own in rows.items() if name != TRAIN}
         self.rules = Rules(config, self.train.words)
         self.live = Live(self.rules, leads=self.processes.leads)
-        self.block_dropout = BlockDropout(config.block_dropout, rows[TRAIN].spans, delta=net.delta)
+        over = rows[TRAIN].over_sources
+        spans = folded_spans(rows[TRAIN].spans, over.blocks if over else ())
+        self.block_dropout = BlockDropout(config.block_dropout, spans, delta=net.delta)
         lazy = [] if net.config.tied or not net.inputs.takes_words else [net.inputs.word_vectors]
         self.optimiser = Optimiser(config.optimiser, net.parameters(), lazy=lazy)
         self.average = Average(config.optimiser.average, net.parameters())
@@ -244,7 +246,10 @@ class Trainer:
             return 0.0, 0.0
         hidden_PH, cases = self.forward(batch)
         products: torch.dtype = getattr(torch, self.config.products)
-        nll_P, mass_P = self.net.nll(hidden_PH, batch.log_probs_PD, batch.words_P, cases, products=products)
+        nll_P, mass_P = self.net.nll(
+            hidden_PH, batch.log_probs_PD, batch.words_P, cases, products=products,
+            source_log_probs_PX=batch.source_log_probs_PX,
+        )  # fmt: skip
         nll = nll_P.sum()
         nll.backward()  # type: ignore[no-untyped-call]
         summed, mass = torch.stack([nll.detach(), mass_P.sum()]).tolist()
@@ -256,8 +261,9 @@ class Trainer:
         shard = self.processes.shard
         dropout = Dropout.of(self.net.config, self._generator, batch.whole[1], shard)
         hidden_TBH, state_SBH = self.net.hidden(
-            batch.contexts_TBW, batch.features_TBF, self.state_SBH, dropout=dropout, sources=batch.sources
-        )
+            batch.contexts_TBW, batch.features_TBF, self.state_SBH, dropout=dropout, sources=batch.sources,
+            source_features_BSF=batch.source_features_BSF,
+        )  # fmt: skip
         if self.train.carries:
             self.state_SBH = state_SBH.detach()
         rate = self.rules.block_dropout_rate(self.run_state)

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch", reason="needs modlm[neural]")
 pytest.importorskip("transformers", reason="needs modlm[hf]")
 
-from modlm import Corpus, load
+from modlm import Corpus, index_text, load
 from modlm.blocks import NgramBlock
 from modlm.cli.app import run
 from modlm.counts import count_text
@@ -85,6 +85,21 @@ def test_without_such_lines_the_validation_text_is_split_at_a_line(config: Adapt
     corpus = prepared.corpora["valid"]
     assert corpus.sentences == 12
     assert len(stop.ids) == corpus[10:].words + 2 * 2 and len(fit.ids) + len(stop.ids) == len(rows["valid"].ids)
+
+
+def test_any_columns_stand_beside_the_model_and_the_saved_mixture_has_them(
+    config: AdaptConfig, tmp_path: Path, texts: dict[str, Path]
+) -> None:
+    (tmp_path / "other.txt").write_text("the bank sold the company\n" * 3)
+    lm = prepare(config).lm
+    index_text([texts["train"]], tmp_path / "index", vocabulary=lm.vocabulary)
+    every = changed(config, beside=(tmp_path / "other.txt",), online=2, cache=50, index=(tmp_path / "index",))
+    result = adapt(every)
+    assert list(result.model.blocks) == ["lm", "ngram", "other", "infinite", "online", "cache"]
+    assert sum(result.weights.values()) == pytest.approx(1.0)
+    result.model.save(tmp_path / "adapted")
+    again = load(tmp_path / "adapted").perplexity(texts["test"])
+    assert again.perplexity == pytest.approx(result.texts["test"]["learned"].perplexity, rel=1e-4)
 
 
 def test_a_second_run_finds_the_models_pass_in_the_cache(config: AdaptConfig) -> None:

@@ -63,6 +63,26 @@ def test_log_probabilities_are_those_of_the_model_itself(lm: CausalLm, live: Any
         at += len(places)
 
 
+def test_windows_that_overlap_read_the_end_of_the_one_before_again(lm: CausalLm, live: Any, corpus: Corpus) -> None:
+    reading, window, overlap = Reading(window=30, overlap=10), 30, 10
+    sequences = lm.sequences(corpus.ids, reading)
+    stream = np.flatnonzero(corpus.ids != corpus.vocabulary.start)
+    np.testing.assert_array_equal(np.concatenate(sequences), stream)
+    assert [len(places) for places in sequences[:3]] == [30, 20, 20]
+    values, tokens = lm.along(corpus.ids, sequences, reading), lm.vocabulary.theirs[corpus.ids[stream]]
+    for begin in (window, 2 * window - overlap):
+        read = [lm.start, *tokens[begin - overlap : begin + window - overlap]]
+        with torch.inference_mode():
+            log_probs = torch.log_softmax(live(torch.tensor([read[:-1]])).logits[0], dim=-1)
+        own = log_probs[torch.arange(overlap, window), torch.tensor(read[1 + overlap :])]
+        np.testing.assert_allclose(values[begin : begin + window - overlap, 0], own.numpy(), atol=1e-4)
+    cut = lm.sequences(corpus.ids, Reading(window=500, overlap=400))  # it can see 64, so half of these
+    assert [len(places) for places in cut[:2]] == [64, 32]
+    for wrong in ({"window": 8, "overlap": 8}, {"overlap": 4, "context": "sentence"}):
+        with pytest.raises(ConfigError, match="overlap"):
+            Reading(**wrong)  # type: ignore[arg-type]
+
+
 def test_a_document_is_read_in_windows_of_whole_lines(lm: CausalLm, corpus: Corpus) -> None:
     lengths = [len(ids) - 1 for ids in corpus]
     windows = lm.sequences(corpus.ids, Reading(window=50))

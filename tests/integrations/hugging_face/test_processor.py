@@ -20,12 +20,16 @@ from transformers import LogitsProcessorList
 from modlm import Corpus, Mixture, save
 from modlm.blocks import NgramBlock
 from modlm.blocks.block import Block, ColumnLayout
+from modlm.blocks.infinite import InfiniteBlock
+from modlm.blocks.online import OnlineBlock
 from modlm.counts import count_text
+from modlm.counts.indexing import index_corpus
 from modlm.errors import ConfigError
 from modlm.integrations.hugging_face.adapted import load_adapted
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading, distribution_features
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
 from modlm.integrations.hugging_face.processor import MixtureLogitsProcessor
+from modlm.integrations.hugging_face.sources import sourced
 from modlm.mixers import StaticMixer
 from modlm.nets.config import NetConfig
 from modlm.nets.mixer_net import MixerNet
@@ -211,6 +215,48 @@ def test_states_carry_lines_along_where_documents_are_read(learned: Made, contex
     assert mixture.reads.document == (context == "document")
     alone = mixture.log_probs(Corpus.from_text(["shares fell"], mixture.vocabulary).ids)
     assert np.allclose(found[-len(alone) :], alone, atol=1e-4) == (context == "sentence")
+
+
+@pytest.fixture
+def learning(blocks: Callable[..., dict[str, Block]]) -> Mixture:
+    """With counts of the text so far, and an index of the counted text."""
+    own = blocks(context="document")
+    vocabulary = own["lm"].vocabulary
+    index = index_corpus(Corpus.from_text(list(SENTENCES), vocabulary))  # type: ignore[arg-type]
+    own |= {"online": OnlineBlock(vocabulary, order=2), "infinite": InfiniteBlock(index, least=(1,))}
+    return Mixture(vocabulary, own, StaticMixer(np.array([0.2, 0.1, 0.1, 0.1, 0.1, 0.2, 0.2])))
+
+
+def test_columns_that_learn_have_read_the_row_so_far(learning: Mixture, live: Any, model_folder: Path) -> None:
+    processor, (end,) = MixtureLogitsProcessor(learning), tokens_of("\n", model_folder)
+    tokens = [end, *tokens_of("the company said\nthe company said it", model_folder)]
+    for length in range(4, len(tokens) + 1):  # as generate() goes on, a token at a time
+        row = torch.tensor([tokens[:length], tokens[:length]])
+        with torch.inference_mode():
+            scores = live(row).logits[:, -1]
+        found = processor(row, scores)[0].double().exp().numpy()
+        text = processor.text(row[0].numpy())
+        whole = learning.distributions(learning.state_after(text[None]))[0]
+        np.testing.assert_allclose(found, whole[learning.vocabulary.ours], atol=2e-5)  # type: ignore[attr-defined]
+    fresh = MixtureLogitsProcessor(learning)(row, scores)[0].double().exp().numpy()
+    np.testing.assert_allclose(found, fresh, rtol=1e-6)
+
+
+def test_a_text_that_was_written_says_where_each_token_comes_from(
+    learning: Mixture, live: Any, model_folder: Path
+) -> None:
+    processor, (end,) = MixtureLogitsProcessor(learning), tokens_of("\n", model_folder)
+    prompt = torch.tensor([[end, *tokens_of(SENTENCES[0][:12], model_folder)]])
+    written = live.generate(
+        prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=8, min_new_tokens=8, do_sample=False,
+        logits_processor=LogitsProcessorList([processor]),
+    )  # fmt: skip
+    found = sourced(processor, written[0], behind=prompt.shape[1])
+    assert len(found) == 8
+    for token in found:
+        assert sum(token.shares.values()) == pytest.approx(1.0)
+    told = [hit for token in found for hits in token.documents.values() for hit in hits]
+    assert told and all(hit.words for hit in told)
 
 
 def test_a_mixture_without_a_causal_model_is_refused(blocks: Callable[..., dict[str, Block]]) -> None:

@@ -121,7 +121,6 @@ def spark_tally(
 
 
 def count(corpus: Corpus, options: CountOptions) -> Counts:
-    """The engine as all engines are called."""
     with spark_tally(corpus, options) as tally:
         return tally.counts
 

@@ -45,7 +45,6 @@ class Store:
             self._files, self._place = fs.FileSystem.from_uri(SAME.get(scheme[1], scheme[1]) + root[len(scheme[1]) :])
 
     def write(self, name: str, frame: DataFrame, *, title: str) -> None:
-        """Run the jobs that the table needs."""
         from pyspark.sql import Observation, functions
 
         rows = Observation()
@@ -71,7 +70,6 @@ class Store:
             yield writer
 
     def read(self, name: str) -> DataFrame:
-        """A table for the next job."""
         return self.session.read.parquet(self._url(name))
 
     def batches(self, name: str, columns: list[str], *, rows: int) -> Iterator[pyarrow.RecordBatch]:
@@ -84,7 +82,6 @@ class Store:
         self._files.delete_dir(f"{self._place}/{name}")
 
     def remove(self) -> None:
-        """Remove everything."""
         self._files.delete_dir(self._place)
 
     def _url(self, name: str) -> str:

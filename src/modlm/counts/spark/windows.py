@@ -34,7 +34,6 @@ class Windows:
 
     @property
     def keys(self) -> list[str]:
-        """The names of the columns with keys."""
         return [f"key{k}" for k in range(packing(self.order, self.vocab_size)[1] - 1)]
 
     def counted(self, sentences: DataFrame, *others: str) -> DataFrame:

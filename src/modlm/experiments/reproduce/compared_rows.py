@@ -46,7 +46,6 @@ class ComparedRow:
 
     @property
     def data(self) -> str:
-        """The corpus, and what stands for what."""
         if not self.stand_ins:
             return self.corpus
         told = ", ".join(f"{stand_in} for {title}" for title, stand_in in self.stand_ins.items())
@@ -76,7 +75,6 @@ class ComparedRow:
 
 
 def compared_rows(recipe: Recipe, runs: Runs) -> list[ComparedRow]:
-    """All rows of a recipe with the numbers that are there."""
     return [_compared(recipe, row, runs) for row in recipe.rows]
 
 
@@ -163,5 +161,4 @@ def in_the_same_order(pairs: Iterable[tuple[float, float]]) -> bool:
 
 
 def significant(value: float, digits: int) -> float:
-    """A number rounded to so many significant digits."""
     return 0.0 if value == 0 else round(value, digits - 1 - math.floor(math.log10(abs(value))))

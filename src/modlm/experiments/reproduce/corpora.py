@@ -63,7 +63,6 @@ class Corpora:
         return paths
 
     def one(self, role: str, part: str) -> Path:
-        """The one file of a part that must be there."""
         files = self.part(role, part)
         if len(files) != 1:
             raise InputError(
@@ -120,7 +119,6 @@ def _sizes(files: Iterable[Path]) -> list[tuple[str, int]]:
 
 
 def _mark(about: object) -> str:
-    """A few letters that stand for something, in names of files."""
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
 
 
@@ -132,7 +130,6 @@ def lines(files: Iterable[Path]) -> Iterator[bytes]:
 
 
 def kept(entry: TextEntry, all_lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines that a text keeps."""
     if entry.first:
         return islice(all_lines, entry.first)
     if not (period := entry.every or entry.without_every):

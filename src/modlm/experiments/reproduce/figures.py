@@ -69,7 +69,6 @@ def panels(count: int, height: float) -> tuple[Any, list[Any]]:
 
 
 def _looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """How each series is drawn."""
     return {
         name: {"color": COLOURS[place % 5], "linestyle": STYLES[place % 5], "marker": MARKS[place % 5]}
         for place, name in enumerate(dict.fromkeys(names))

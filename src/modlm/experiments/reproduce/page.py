@@ -48,7 +48,6 @@ def write_page(runs: Runs, folder: Path, *, command: str) -> Path:
 
 
 def write_figure(recipe: Recipe, rows: Sequence[ComparedRow], folder: Path) -> Path:
-    """Draw the figure of a recipe into the folder of figures."""
     path = folder / FIGURES / f"{recipe.name}.svg"
     text = draw(recipe, rows)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,14 +102,12 @@ def _section(recipe: Recipe, runs: Runs, folder: Path) -> list[str]:
 
 
 def markdown(rows: Sequence[ComparedRow], *, rerun: bool) -> list[str]:
-    """The table as Markdown."""
     names = columns(rerun=rerun)
     lines = [f"| {' | '.join(names)} |".replace("|  |", "| |"), "|---|---" + "|--:" * (len(names) - 2) + "|"]
     return lines + [f"| {' | '.join(cells(one, rerun=rerun))} |" for one in rows]
 
 
 def columns(*, rerun: bool) -> list[str]:
-    """The names of the cells."""
     return ["", "data", "paper", "ours", "difference", *(["shipped"] if rerun else [])]
 
 
@@ -131,7 +128,6 @@ def cells(one: ComparedRow, *, rerun: bool) -> list[str]:
 
 
 def number(value: float | None, digits: int) -> str:
-    """A number for a table."""
     return MISSING if value is None else f"{value:,.{digits}f}"
 
 
@@ -147,7 +143,11 @@ def _runs(runs: Runs) -> list[str]:
         names = " + ".join(runs.corpora.names(run.name))
         lines.append(f"| {run.label} | {names} | {' | '.join(shown)} | {_seconds(result) / 60:.1f} | {run.tried} |")
     hours = sum(_seconds(each.result) for each in found) / 3600
-    lines += ["", f"{hours:.1f} hours in all, on {_machines([each.result for each in found]) or 'no machine yet'}."]
+    own: dict[str, list[RunResult]] = {}
+    for each in found:
+        own.setdefault(str(each.result.made.get("machine", "")), []).append(each.result)
+    machines = [f"{name} ({days(some) or 'days not recorded'})" for name, some in own.items() if name]
+    lines += ["", f"{hours:.1f} hours in all, on {'; '.join(machines) or 'no machine yet'}."]
     if missing := runs.needs(runs.recipes.runs):
         lines += ["", f"Not run yet: {', '.join(need.run.label for need in missing)}."]
     return lines
@@ -155,10 +155,3 @@ def _runs(runs: Runs) -> list[str]:
 
 def _seconds(result: RunResult) -> float:
     return float(result.training.get("seconds", result.made.get("seconds", 0.0)))
-
-
-def _machines(results: Sequence[RunResult]) -> str:
-    """Every machine, with the days."""
-    machines = dict.fromkeys(str(result.made.get("machine", "")) for result in results)
-    own = {name: [result for result in results if result.made.get("machine") == name] for name in machines if name}
-    return "; ".join(f"{name} ({days(found) or 'days not recorded'})" for name, found in own.items())

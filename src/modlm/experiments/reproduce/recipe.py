@@ -70,7 +70,6 @@ class TextEntry:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is cut away."""
         return not (self.first or self.every or self.without_every)
 
     def stated(self) -> dict[str, Any]:
@@ -108,12 +107,10 @@ class RunEntry:
 
     @property
     def seed(self) -> int:
-        """What the nets begin with."""
         return int(self.settings.get("seed", 1))
 
     @property
     def label(self) -> str:
-        """The name, and the seed if it is not the first."""
         return self.name if self.seed == 1 else f"{self.name}, seed {self.seed}"
 
     def with_seed(self, seed: int) -> RunEntry:
@@ -151,7 +148,6 @@ class Row:
 
     @property
     def label(self) -> str:
-        """As tables show it."""
         return f"({self.row}) {self.what}" if self.what else self.row
 
 

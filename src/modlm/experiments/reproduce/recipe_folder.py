@@ -20,8 +20,8 @@ from modlm.training.config_file import Table, merged, preset_names
 FOLDER = "recipes/neubig2016"
 CORPORA, RUNS, PUBLISHED, RESULTS = "corpora.toml", "runs.toml", "published.toml", "results"
 ORDER = tuple(
-    "table1 table2 speed table3 table3-faithful convergence low-frequency table4 larger-data counts-without-text "
-    "fewer-units exact-block-dropout strong counts-now".split()
+    "table1 table2 table2-all speed table3 table3-faithful convergence low-frequency table4 larger-data "
+    "counts-without-text fewer-units exact-block-dropout strong counts-now".split()
 )
 
 
@@ -40,7 +40,6 @@ class Recipes:
 
     @classmethod
     def open(cls, folder: str | Path, scale: str = "here") -> Recipes:
-        """Read and check a folder."""
         one_of("--scale", scale, SCALES)
         folder = Path(folder)
         texts, runs, published = (_read(folder / name) for name in (CORPORA, RUNS, PUBLISHED))
@@ -61,11 +60,9 @@ class Recipes:
 
     @property
     def results(self) -> Path:
-        """Where results at this scale are kept."""
         return self.folder / RESULTS / self.scale
 
     def table(self, name: str) -> Recipe:
-        """A table or figure by name."""
         if name not in self.tables:
             known = (*self.tables, "all")
             raise ConfigError(f"There is no recipe {name!r}.{nearest(name, known)} Known: {', '.join(known)}.")

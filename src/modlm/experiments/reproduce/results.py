@@ -104,7 +104,6 @@ class Results:
             raise InputError(f"this is not the result of a run: {error}. Delete it to run again.", path=path) from None
 
     def write(self, run: RunEntry, result: RunResult) -> Path:
-        """Keep a result."""
         path = self.path(run)
         path.parent.mkdir(parents=True, exist_ok=True)
         entries = {name: value for name, value in dataclasses.asdict(result).items() if value not in (None, {}, [])}
@@ -131,15 +130,11 @@ class Results:
             table = {**table, "schedule": schedule}
         texts = _made_of(run.texts, recipes.texts)
         return {
-            "kind": run.kind,
-            "corpora": self.corpora.names(run.name),
-            "text": run.text,
-            "texts": [texts[name].stated() for name in sorted(texts)],
-            "columns": run.columns,
-            "smoothing": run.smoothing,
-            "settings": table,
+            "kind": run.kind, "corpora": self.corpora.names(run.name), "text": run.text,
+            "texts": [texts[name].stated() for name in sorted(texts)], "columns": run.columns,
+            "smoothing": run.smoothing, "settings": table,
             "members": [self.digest(recipes.runs[name], limits=limits) for name in run.members],
-        }
+        }  # fmt: skip
 
 
 def _made_of(names: Iterable[str], texts: Mapping[str, TextEntry]) -> dict[str, TextEntry]:

@@ -83,7 +83,6 @@ class Runs:
     # ---- what is there, and what is missing -------------------------------------------------------------------------
 
     def found(self, name: str) -> list[Found]:
-        """The results of a run, from every seed that was tried."""
         run = self.recipes.runs[name]
         found = [(run.with_seed(seed), result) for seed, result in self.results.of_seeds(run).items()]
         return [Found(one, result, "here" if self.own.read(one) == result else "shipped") for one, result in found]
@@ -117,7 +116,6 @@ class Runs:
         return "not made here yet" if self.rerun else "missing"
 
     def ready(self, run: RunEntry) -> bool:
-        """Whether everything that a run is made of is there."""
         members = [self.recipes.runs[name] for name in run.members]
         return all(self.results.find(member) and self._has_model(member) for member in members)
 
@@ -155,14 +153,9 @@ class Runs:
             "modlm": __version__, "date": self.today().isoformat(), "seconds": round(time.perf_counter() - begun, 1),
         }  # fmt: skip
         return RunResult(
-            run=run.name,
-            scale=self.recipes.scale,
-            kind=run.kind,
-            digest=self.results.digest(run),
-            corpora={role: entry.name for role, entry in self.corpora.taken(run.name).items()},
-            made=made,
-            **numbers,
-        )
+            run=run.name, scale=self.recipes.scale, kind=run.kind, digest=self.results.digest(run),
+            corpora={role: entry.name for role, entry in self.corpora.taken(run.name).items()}, made=made, **numbers,
+        )  # fmt: skip
 
     def config(self, run: RunEntry) -> RunConfig:
         """The configuration of a trained run: the preset, its changes, its texts, its further columns."""
@@ -187,7 +180,6 @@ class Runs:
         return run_config(table, where=run.name)
 
     def test(self, run: RunEntry) -> Path:
-        """The test text of a run."""
         return self.corpora.one(run.corpus, "test")
 
     def model(self, run: RunEntry) -> LanguageModel:
@@ -286,9 +278,6 @@ def _timed(runs: Runs, run: RunEntry) -> dict[str, Any]:
 
 
 DOING: dict[str, Callable[[Runs, RunEntry], dict[str, Any]]] = {
-    "train": _trained,
-    "ngram": lambda runs, run: runs.perplexities(run, runs.model(run)),
-    "static": _mixed,
-    "sizes": _sized,
-    "speed": _timed,
-}
+    "train": _trained, "ngram": lambda runs, run: runs.perplexities(run, runs.model(run)), "static": _mixed,
+    "sizes": _sized, "speed": _timed,
+}  # fmt: skip

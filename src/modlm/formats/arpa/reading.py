@@ -70,7 +70,6 @@ class ArpaTables:
 
     @property
     def max_order(self) -> int:
-        """The highest order n."""
         return len(self.orders)
 
 
@@ -127,8 +126,9 @@ class _Reader:
             words.blob, words.offsets, words.table, words.counts, words.state, self.id_of, start_id,
             section.ngrams, section.probs, section.backoffs, first, self.longs_L3,
         )  # fmt: skip
-        if section.row > first:
-            section.note_line(first, lines.line)
+        known = section.line_starts[-1] if section.line_starts else (0, -1)
+        if section.row > first and known[1] + first - known[0] != lines.line:  # else it follows from what is known
+            section.line_starts.append((first, lines.line))
         self._read_longs(section, first, longs, top=top)
         self.bar.advance(at - lines.at)
         lines.skip(at - lines.at, lines=section.row - first)
@@ -137,17 +137,14 @@ class _Reader:
         elif code == kernels.NO_WORD_ROOM:
             words.make_room(len(words) + 1, int(words.state[text_kernels.WANTED]))
         elif code == kernels.NOT_A_ROW:
-            self._skip_blank(section)
+            line = lines.peek()  # blank ones are skipped
+            if line is not None and line.startswith(b"\\"):
+                raise lines.fail(
+                    rf"{shown(line)} after {section.row:,} rows of \{section.order}-grams:, but {section.count:,} are "
+                    f"announced. Correct 'ngram {section.order}={section.count}', or find where the others were lost."
+                )
         elif code not in (kernels.END_OF_BLOCK, kernels.SECTION_FULL):
             raise lines.fail(row_error(code, lines.text[start:end].tobytes(), section.order, top=top))
-
-    def _skip_blank(self, section: _Section) -> None:
-        line = self.lines.peek()
-        if line is not None and line.startswith(b"\\"):
-            raise self.lines.fail(
-                rf"{shown(line)} after {section.row:,} rows of \{section.order}-grams:, but {section.count:,} "
-                f"are announced. Correct 'ngram {section.order}={section.count}', or find where the others were lost."
-            )
 
     def _read_longs(self, section: _Section, first: int, longs: int, *, top: bool) -> None:
         """Numbers that the kernel left to Python: more than 15 digits or so, or very large or small."""
@@ -228,11 +225,6 @@ class _Section:
         self.probs = np.concatenate([self.probs, np.empty(more)])
         self.backoffs = np.concatenate([self.backoffs, np.empty(more)])
         self.ngrams = np.concatenate([self.ngrams, np.empty((more, self.order), np.uint32)])
-
-    def note_line(self, row: int, line: int) -> None:
-        """Remember the line of a row unless it follows from what is known."""
-        if not self.line_starts or self.line_starts[-1][1] + row - self.line_starts[-1][0] != line:
-            self.line_starts.append((row, line))
 
     def finished(self) -> ArpaOrder:
         return ArpaOrder(self.ngrams, self.probs, self.backoffs, tuple(self.line_starts))

@@ -11,16 +11,11 @@ from modlm.formats.arpa.header import TOLERANCE
 from modlm.formats.lines import shown
 
 
-def row_rule(order: int, *, top: bool) -> str:
-    """The rule for a row, as a sentence."""
-    words = "1 word" if order == 1 else f"{order} words"
-    end = " and nothing else" if top else " and, if it has one, the log10 backoff weight"
-    return rf"A row of \{order}-grams: is the log10 probability, {words}{end}, separated by tabs or spaces."
-
-
 def row_error(code: int, found: bytes, order: int, *, top: bool) -> str:
     """The message for a row that was refused, given the field in question."""
-    rule = row_rule(order, top=top)
+    words = "1 word" if order == 1 else f"{order} words"
+    end = " and nothing else" if top else " and, if it has one, the log10 backoff weight"
+    rule = rf"A row of \{order}-grams: is the log10 probability, {words}{end}, separated by tabs or spaces."
     if code in (kernels.BAD_PROBABILITY, kernels.BAD_BACKOFF):
         what = "log10 probability" if code == kernels.BAD_PROBABILITY else "log10 backoff weight"
         with suppress(ValueError):

@@ -56,7 +56,6 @@ class Binary:
 
     @property
     def order(self) -> int:
-        """The highest order."""
         return len(self.counts)
 
     @property
@@ -90,6 +89,11 @@ def open_binary(path: Path) -> Binary:
         data = read_only(np.memmap(path, np.uint8, mode="r").view(np.ndarray))
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read: {error}.", path=path) from error
+    return binary_in(data, path)
+
+
+def binary_in(data: Bytes, path: Path) -> Binary:
+    """The same for bytes that lie somewhere else; errors name the path."""
     head = data[: COUNTS + 8 * 255].tobytes()
     _check_sanity(head, path)
     if len(head) < COUNTS:

@@ -26,13 +26,10 @@ def read_tables(binary: Binary) -> ArpaTables:
     vocabulary, ours = vocabulary_of(binary), ids_of_numbers(numbers_of_words(binary), binary.words)
     vocabulary.files()  # a file without its words says so here
     table = np.frombuffer(binary.data, UNIGRAM, binary.words + 1, int(binary.plan[1, c.BASE]))
-    ngrams, probs, backoffs = (
-        np.arange(binary.words, dtype=np.uint32)[:, None],
-        table["prob"][:-1],
-        table["backoff"][:-1],
-    )
+    ngrams = np.arange(binary.words, dtype=np.uint32)[:, None]
+    probs, backoffs = (table[name][:-1].astype(np.float64) for name in ("prob", "backoff"))
     next_T2 = np.stack([table["next"][:-1], table["next"][1:]], axis=1)
-    orders = [ArpaOrder(ours[ngrams], probs.astype(np.float64), backoffs.astype(np.float64))]
+    orders = [ArpaOrder(ours[ngrams], probs, backoffs)]
     with progress(f"Reading {binary.path}", total=sum(binary.counts[1:]), unit="n-grams") as bar:
         for order, count in enumerate(binary.counts[1:], start=2):
             shorter, before_T2 = ngrams, next_T2

@@ -81,13 +81,11 @@ class HashedVocabulary(Vocabulary):
 
     @property
     def fingerprint(self) -> str:
-        """The sha256 of the hashes."""
         begin, count = (int(self.binary.plan[0, column]) for column in (c.WORD_TABLE, c.WORD_COUNT))
         size = (8 if self.binary.is_trie else 12) * count
         return hashlib.sha256(self.binary.data[begin : begin + size].data).hexdigest()
 
     def word(self, word_id: int) -> str:
-        """A reserved name; no other is known."""
         return RESERVED[word_id] if word_id in (UNKNOWN, END) else super().word(word_id)
 
     def id(self, word: str) -> int:
@@ -98,7 +96,6 @@ class HashedVocabulary(Vocabulary):
         return isinstance(word, str) and (word == UNKNOWN_NAME or self.id(word) != UNKNOWN)
 
     def encode(self, words: str | Sequence[str | bytes]) -> Ids:
-        """The ids of the words."""
         given = self.split(words) if isinstance(words, str) else words
         names = [name if isinstance(name, bytes) else name.encode(errors="surrogatepass") for name in given]
         offsets = np.cumsum([0, *(len(name) + 1 for name in names)])
@@ -125,7 +122,6 @@ class HashingEncoder:
         self.vocabulary = vocabulary
 
     def encode(self, data: bytearray, size: int, *, unknown_name: bool) -> Encoded | Fault:
-        """See `Encoder`."""
         lines = [line.split() for line in bytes(data[:size]).replace(b"\0", b" ").split(b"\n")[:-1]]
         reserved = {name.encode() for name in (RESERVED[1:] if unknown_name else RESERVED)}
         for number, line in enumerate(lines, start=1):

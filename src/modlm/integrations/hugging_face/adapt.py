@@ -1,4 +1,4 @@
-"""Adapting a frozen causal language model to a text: count its tokens, run it once, tune or train lambda, report.
+"""Adapting a frozen causal language model to texts: count its tokens, run it once, tune or train lambda, report.
 
 What lambda is learned from is never counted. Either it is the validation text (its first lines train the net, the last
 fifth says when to stop, all of it tunes the static weights), or with `tune_lines` the last lines of the counted text:
@@ -8,9 +8,11 @@ reported.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,11 @@ import numpy as np
 
 from modlm.blocks import NgramBlock, UniformBlock
 from modlm.blocks.block import Block, ColumnLayout
+from modlm.blocks.cache import CacheBlock
 from modlm.blocks.held_out import HeldOutColumns
+from modlm.blocks.infinite import InfiniteBlock
 from modlm.blocks.log_rows import LogRows, new_rows
+from modlm.blocks.online import OnlineBlock
 from modlm.counts import count_text
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError
@@ -40,6 +45,7 @@ from modlm.training.config import RunConfig
 MIXERS = ("learned", "static")
 STOPPING = 5  # without lines to tune on, every so many lines of the validation text says when to stop: the last ones
 LM, NGRAM = "lm", "ngram"
+STATIC = "static, lm and orders"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +58,14 @@ class AdaptConfig:
     """The name of a GGUF file in it."""
     text: tuple[Path, ...]
     """What is counted."""
+    beside: tuple[Path, ...] = ()
+    """Further texts, each with columns of its own counts."""
+    online: int = 0
+    """Orders of counts of the text read so far; 0: none."""
+    cache: int = 0
+    """How many of the last tokens a cache holds; 0: there is none."""
+    index: tuple[Path, ...] = ()
+    """Folders of `modlm index`, made with the model's tokenizer."""
     valid: Path
     test: Path | None = None
     order: int = 5
@@ -63,6 +77,8 @@ class AdaptConfig:
     reading: Reading = field(default_factory=Reading)
     training: RunConfig = field(default_factory=mixer_run)
     device: str = "cpu"
+    dtype: str = "float32"
+    """In which the model computes."""
 
     def __post_init__(self) -> None:
         one_of("mixer", self.mixer, MIXERS)
@@ -108,19 +124,20 @@ class Prepared:
     counts: Counts
     estimates: Estimates
     ngram: NgramBlock
+    others: dict[str, Block]
     corpora: dict[str, Corpus]
     costs: dict[str, float]
 
     @property
     def blocks(self) -> dict[str, Block]:
         """The columns of D."""
-        return {LM: self.block, NGRAM: self.ngram}
+        return {LM: self.block, NGRAM: self.ngram, **self.others}
 
     def read_as(self, config: AdaptConfig) -> Prepared:
-        """The same with another reading or training; texts, counts and the model stay."""
+        """The same with another reading, training or further columns; texts, their counts and the model stay."""
         features, source = self.lm.features(config.reading), self.block.source
         block = CausalLmBlock(self.lm.vocabulary, config.reading, features, source=source, lm=self.lm)
-        return replace(self, config=config, block=block, costs=dict(self.costs))
+        return replace(self, config=config, block=block, others=other_blocks(config, self.lm), costs=dict(self.costs))
 
 
 def adapt(config: AdaptConfig, prepared: Prepared | None = None) -> Result:
@@ -157,11 +174,11 @@ def adapt(config: AdaptConfig, prepared: Prepared | None = None) -> Result:
 def prepare(config: AdaptConfig) -> Prepared:
     """The model loaded and the text counted over its tokens."""
     texts = {"valid": config.valid, **({"test": config.test} if config.test else {})}
-    for path in (*config.text, *texts.values()):
+    for path in (*config.text, *config.beside, *config.index, *texts.values()):
         if not path.exists():
             raise InputError("there is no such file.", path=path)  # now, and not after minutes of loading and counting
     begun = time.perf_counter()
-    lm = CausalLm.load(config.hf, gguf=config.gguf, device=config.device)
+    lm = CausalLm.load(config.hf, gguf=config.gguf, device=config.device, dtype=config.dtype)
     block = CausalLmBlock.of(lm, config.reading, path=config.hf, gguf=config.gguf)
     loaded = time.perf_counter()
     train = Corpus.from_text(list(config.text), lm.vocabulary)
@@ -181,7 +198,30 @@ def prepare(config: AdaptConfig) -> Prepared:
         corpora = {"tune": train[train.sentences - config.tune_lines :], **corpora}
     elif corpora["valid"].sentences < 2:
         raise ConfigError("The validation text has one line, but it is split in two. Give more, or lines to tune on.")
-    return Prepared(config, lm, block, counts, estimates, NgramBlock(estimates), corpora, costs)
+    others = other_blocks(config, lm)
+    return Prepared(config, lm, block, counts, estimates, NgramBlock(estimates), others, corpora, costs)
+
+
+def other_blocks(config: AdaptConfig, lm: CausalLm) -> dict[str, Block]:
+    """The columns besides the model and the counts of the text, in the order of the settings."""
+    found: dict[str, Block] = {}
+    for path in config.beside:
+        name = re.sub(r"[^\w-]", "-", path.name.partition(".")[0])
+        counts = count_text(Corpus.from_text(path, lm.vocabulary), order=config.order)
+        found[free(name, found)] = NgramBlock(estimate(smoother_of(config.smoothing), counts))
+    for path in config.index:
+        found[free("infinite", found)] = InfiniteBlock.configured(lm.vocabulary, index=str(path))
+    if config.online:
+        found["online"] = OnlineBlock(lm.vocabulary, order=config.online)
+    if config.cache:
+        found["cache"] = CacheBlock(lm.vocabulary, words=config.cache)
+    return found
+
+
+def free(name: str, taken: dict[str, Block]) -> str:
+    """A name that no block has yet."""
+    names = (f"{name}{number or ''}" for number in count())
+    return next(one for one in names if one not in (LM, NGRAM, "online", "cache", *taken))
 
 
 def rows_of(own: Prepared, name: str) -> LogRows:
@@ -197,13 +237,16 @@ def rows_of(own: Prepared, name: str) -> LogRows:
         for table, values in zip(rows.block(LM), np.split(found.values_PX, [1], axis=1), strict=True):
             table[:] = 0.0
             table[predicted(own, rows)] = values
-        log_probs_TN, features_TF = (np.empty_like(table) for table in rows.block(NGRAM))
-        if name == "tune":
-            HeldOutColumns.of(own.counts, own.estimates).copy().fill(ids, log_probs_TN, features_TF)
-        else:
-            own.ngram.log_rows(ids, log_probs_TN, features_TF)
-        for table, values in zip(rows.block(NGRAM), (log_probs_TN, features_TF), strict=True):
-            table[:] = values
+        for column, block in own.blocks.items():
+            if column == LM:
+                continue
+            log_probs_TK, features_TF = (np.empty_like(table) for table in rows.block(column))
+            if name == "tune" and column == NGRAM:
+                HeldOutColumns.of(own.counts, own.estimates).copy().fill(ids, log_probs_TK, features_TF)
+            else:
+                block.log_rows(ids, log_probs_TK, features_TF)
+            for table, values in zip(rows.block(column), (log_probs_TK, features_TF), strict=True):
+                table[:] = values
     own.costs[f"seconds_rows_{name}"] = time.perf_counter() - begun
     return rows
 
@@ -237,9 +280,9 @@ def lm_and_ngram(own: Prepared, rows: LogRows) -> Floats:
     layout = ColumnLayout({NGRAM: own.ngram, "uniform": UniformBlock(vocabulary)})
     features_PF = rows.block(NGRAM)[1][predicted(own, rows)].astype(np.float64)
     weights_PK = HeuristicMixer(layout, own.estimates.smoother).weights(features_PF)
-    probs_PK = probs_of(own, rows)
-    whole_P = (weights_PK[:, :-1] * probs_PK[:, 1:]).sum(axis=1) + weights_PK[:, -1] / len(vocabulary)
-    return np.stack([probs_PK[:, 0], whole_P], axis=1)
+    probs_P1, probs_PN = (np.exp(rows.block(name)[0][predicted(own, rows)].astype(np.float64)) for name in (LM, NGRAM))
+    whole_P = (weights_PK[:, :-1] * probs_PN).sum(axis=1) + weights_PK[:, -1] / len(vocabulary)
+    return np.stack([probs_P1[:, 0], whole_P], axis=1)
 
 
 def scored(
@@ -252,7 +295,7 @@ def scored(
             "lm alone": rows.block(LM)[0][here, 0].astype(np.float64),
             "n-gram model alone": np.log(whole_P2[:, 1]),
             "static, lm and n-gram model": np.log(whole_P2 @ whole_2),
-            "static, lm and orders": np.log(probs_of(own, rows) @ weights_K),
+            STATIC: np.log(probs_of(own, rows) @ weights_K),
         }
     begun, out = time.perf_counter(), np.zeros(len(rows.ids))
     net.score_rows(rows, out)

@@ -2,11 +2,13 @@
 
 Texts are flat ids of ours, `<s> t … </s>`. The model reads its own ids: a start token, then the tokens of one line, or
 of as many neighbouring lines as its window holds (`context = "document"`). `</s>` is its line end, `<s>` it never sees.
+Windows may overlap: then each token but the first ones has at least so many before it, and what overlaps is read twice.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +34,7 @@ Singles: TypeAlias = NDArray[np.float32]
 FEATURES = ("lm max log prob", "lm entropy", "lm gap")
 POSITIONS = 512  # positions whose whole distributions are in memory at a time, padding counted
 WINDOW = 512
+DTYPES = ("float32", "bfloat16")
 GAP = 20.0  # where the gap is cut off: a token that is as good as certain
 
 
@@ -45,11 +48,17 @@ class Reading:
     """Tokens that it sees at most, the start token among them."""
     hidden: bool = False
     """Whether its last hidden vector is a feature, too."""
+    overlap: int = 0
+    """Tokens at the end of a window that are read again at the beginning of the next; 0: windows are of whole lines."""
 
     def __post_init__(self) -> None:
         one_of("context", self.context, CONTEXTS)
         if self.window < 2:
             raise ConfigError(f"The window must hold at least 2 tokens, but has {self.window}.")
+        if not 0 <= self.overlap < self.window or (self.overlap and self.context == "sentence"):
+            raise ConfigError(
+                f"Windows of {self.window} tokens cannot overlap by {self.overlap}. Take less, and 0 for lines alone."
+            )
 
 
 class CausalLm:
@@ -71,11 +80,21 @@ class CausalLm:
         self.units = int(model.config.get_text_config().hidden_size)
         longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self.longest = int(longest) if longest else 1 << 30
+        self._skips = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     @classmethod
-    def load(cls, folder: str | Path, *, gguf: str = "", start: int | None = None, device: str = "cpu") -> CausalLm:
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        gguf: str = "",
+        start: int | None = None,
+        device: str = "cpu",
+        dtype: str = DTYPES[0],
+    ) -> CausalLm:
         """From a folder on this machine (nothing is downloaded), whose weights may be a GGUF file in it."""
         place = Path(folder)
+        one_of("dtype", dtype, DTYPES)
         if not place.is_dir() or (gguf and not (place / gguf).is_file()):
             raise InputError("there is no such model folder or GGUF file. Nothing is downloaded.", path=place / gguf)
         if not gguf and not (place / "config.json").exists() and (found := sorted(place.glob("*.gguf"))):
@@ -87,7 +106,7 @@ class CausalLm:
         model = read("AutoModelForCausalLM", place, gguf, what="a causal language model", dtype=torch.float32)
         size = int(model.get_output_embeddings().weight.shape[0])
         vocabulary = TokenVocabulary.from_tokenizer(tokenizer_of(place, gguf), size=size)
-        return cls(model.to(device), vocabulary, start=start)
+        return cls(model.to(device, getattr(torch, dtype)), vocabulary, start=start)
 
     def features(self, reading: Reading) -> tuple[str, ...]:
         """What is told of each distribution."""
@@ -96,6 +115,10 @@ class CausalLm:
     def sequences(self, ids: Ids, reading: Reading) -> list[Ints]:
         """The places in a text whose tokens the model predicts in one go, for each stretch that it reads at once."""
         limit = min(reading.window, self.longest)
+        if reading.overlap:
+            places = np.flatnonzero(ids != self.vocabulary.start)
+            cuts = [0, *range(limit, len(places), limit - self._overlap(reading)), len(places)]
+            return [places[low:high] for low, high in pairwise(cuts) if low < high]
         starts = np.append(np.flatnonzero(ids == self.vocabulary.start), len(ids))
         found: list[Ints] = []
         open_ = np.zeros(0, np.int64)
@@ -114,17 +137,29 @@ class CausalLm:
     def along(self, ids: Ids, sequences: Sequence[Ints], reading: Reading) -> Singles:
         """(P, 1 + F): log P and features at the places of the sequences, one behind the other."""
         theirs = [self.vocabulary.theirs[ids[places]] for places in sequences]
+        before = [self.vocabulary.theirs[self._before(ids, places[0], reading)] for places in sequences]
         ends = np.cumsum([0, *map(len, theirs)])
         out = np.empty((ends[-1], 1 + len(self.features(reading))), np.float32)
         order = sorted(range(len(theirs)), key=lambda number: -len(theirs[number]))
         while order:
             together = max(1, POSITIONS // len(theirs[order[0]]))
             batch, order = order[:together], order[together:]
-            found = self._read([np.append(self.start, theirs[number][:-1]) for number in batch], reading)
-            for number, (log_probs_TV, features_TF) in zip(batch, found, strict=True):
-                own_T1 = log_probs_TV.gather(1, torch.from_numpy(theirs[number]).to(log_probs_TV.device)[:, None])
-                out[ends[number] : ends[number + 1]] = torch.cat([own_T1, features_TF], dim=1).cpu().numpy()
+            rows = [np.concatenate(([self.start], before[number], theirs[number][:-1])) for number in batch]
+            for row, places, log_probs_TV, features_TF in self._read(rows, [len(theirs[n]) for n in batch], reading):
+                own_T = torch.from_numpy(theirs[batch[row]][places]).to(log_probs_TV.device)
+                values_TX = torch.cat([log_probs_TV.gather(1, own_T[:, None]), features_TF], dim=1)
+                out[ends[batch[row]] :][places] = values_TX.cpu().numpy()
         return out
+
+    def _before(self, ids: Ids, place: int, reading: Reading) -> Ids:
+        """The tokens that a window which predicts from `place` on reads again."""
+        begun = ids[:place]
+        known: Ids = begun[begun != self.vocabulary.start]
+        return known[len(known) - min(len(known), self._overlap(reading)) :]
+
+    def _overlap(self, reading: Reading) -> int:
+        """At most half of what the model can see."""
+        return min(reading.overlap, min(reading.window, self.longest) // 2)
 
     @torch.inference_mode()
     def after(self, windows_BC: Ids, reading: Reading) -> tuple[Singles, Singles]:
@@ -135,13 +170,18 @@ class CausalLm:
         for row, window in enumerate(windows_BC):
             known = window[(window != NOTHING) & (window != self.vocabulary.start)][-limit:]
             tokens = np.append(self.start, self.vocabulary.theirs[known])
-            ((log_probs_1V, features_1F),) = self._read([tokens], reading, last=True)
+            ((_, _, log_probs_1V, features_1F),) = self._read([tokens], [1], reading)
             features_BF[row] = features_1F[0].cpu().numpy()
             probs_BJ[row] = log_probs_1V[0].exp().cpu().numpy()[self.vocabulary.theirs]
         return probs_BJ, features_BF
 
-    def _read(self, rows: Sequence[Ints], reading: Reading, *, last: bool = False) -> Iterator[tuple[Tensor, Tensor]]:
-        """For each row of the model's ids: log P of every id after each of them, or the last alone, and features."""
+    def _read(
+        self, rows: Sequence[Ints], kept: Sequence[int], reading: Reading
+    ) -> Iterator[tuple[int, slice, Tensor, Tensor]]:
+        """After the last `kept` ids of each row, at most POSITIONS at a time: log P of every id, and features.
+
+        With them come the number of the row and the places among those that are kept.
+        """
         lengths = [len(row) for row in rows]
         filled_BT = np.full((len(rows), max(lengths)), self.start, np.int64)
         for filled_T, row in zip(filled_BT, rows, strict=True):
@@ -150,22 +190,27 @@ class CausalLm:
         ids_BT, seen_BT = (
             torch.from_numpy(array.astype(np.int64)).to(self.model.device) for array in (filled_BT, mask_BT)
         )
+        skipped = min(length - some for length, some in zip(lengths, kept, strict=True)) if self._skips else 0
+        options = {"logits_to_keep": max(lengths) - skipped} if skipped else {}
         output = self.model(
-            input_ids=ids_BT, attention_mask=seen_BT, use_cache=False, output_hidden_states=reading.hidden
+            input_ids=ids_BT, attention_mask=seen_BT, use_cache=False, output_hidden_states=reading.hidden, **options
         )
-        for number, length in enumerate(lengths):
-            places = slice(length - 1 if last else 0, length)
-            log_probs_TV = torch.log_softmax(output.logits[number, places].float(), dim=-1)
-            features = [distribution_features(log_probs_TV)]
-            if reading.hidden:
-                features.append(output.hidden_states[-1][number, places].float())
-            yield log_probs_TV, torch.cat(features, dim=1)
+        for number, (length, some) in enumerate(zip(lengths, kept, strict=True)):
+            for low in range(0, some, POSITIONS):
+                high = min(low + POSITIONS, some)
+                places = slice(length - some + low, length - some + high)
+                logits_TV = output.logits[number, places.start - skipped : places.stop - skipped]
+                log_probs_TV = torch.log_softmax(logits_TV.float(), dim=-1)
+                features = [distribution_features(log_probs_TV)]
+                if reading.hidden:
+                    features.append(output.hidden_states[-1][number, places].float())
+                yield number, slice(low, high), log_probs_TV, torch.cat(features, dim=1)
 
 
 def distribution_features(log_probs_PV: Tensor) -> Tensor:
     """(P, 3): the highest log probability, the entropy in nats, and how far the second is behind the first."""
     best_P2 = log_probs_PV.topk(2, dim=-1).values
-    entropy_P = torch.special.entr(log_probs_PV.exp()).sum(dim=-1)
+    entropy_P = -(log_probs_PV.exp() * log_probs_PV.clamp(min=-1e4)).sum(dim=-1)  # 0 log 0 is 0
     gap_P = (best_P2[:, 0] - best_P2[:, 1]).clamp(max=GAP)
     return torch.stack([best_P2[:, 0], entropy_P, gap_P], dim=1)
 

@@ -42,7 +42,7 @@ class CausalLmBlock(Block):
         source: dict[str, Any],
         lm: CausalLm | None = None,
     ) -> None:
-        """`source` says where the model lies: `path`, `gguf`, `start` and `sha256`; `lm` is it, if it is loaded."""
+        """`source` says where it lies: `path`, `gguf`, `start`, `sha256` and `dtype`; `lm` is it, if it is loaded."""
         self.vocabulary, self.reading, self.features, self.source = vocabulary, reading, features, source
         self.reads = Reads(UNLIMITED, document=reading.context == "document")
         self._lm = lm
@@ -51,6 +51,7 @@ class CausalLmBlock(Block):
     def of(cls, lm: CausalLm, reading: Reading, *, path: Path, gguf: str = "") -> CausalLmBlock:
         """The block of a model that is loaded."""
         source = {"path": str(path.resolve()), "gguf": gguf, "start": lm.start, "sha256": fingerprint(path, gguf)}
+        source |= {"dtype": str(lm.model.dtype).removeprefix("torch.")}
         return cls(lm.vocabulary, reading, lm.features(reading), source=source, lm=lm)
 
     @property
@@ -68,7 +69,7 @@ class CausalLmBlock(Block):
                 )
             if fingerprint(path, gguf) != self.source["sha256"]:
                 raise InputError("this causal language model is not the one that the mixture was made with.", path=path)
-            self.attach(CausalLm.load(path, gguf=gguf, start=self.source["start"]))
+            self.attach(CausalLm.load(path, gguf=gguf, start=self.source["start"], dtype=self.source["dtype"]))
         assert self._lm is not None
         return self._lm
 
@@ -112,6 +113,7 @@ class CausalLmBlock(Block):
         if not (features := tuple(stored.list_of("features", str))):
             raise stored.damaged("the features of its causal language model must be a list of names")
         reading, source = stored.part("reading").about, {name: stored.about.get(name) for name in SOURCE}
+        source["dtype"] = stored.about.get("dtype", "float32")  # folders of earlier versions do not say
         if not all(isinstance(value, str) for value in source.values()):
             raise stored.damaged("it does not say where its causal language model lies")
         return cls(

@@ -22,7 +22,7 @@ from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading, Singles
 from modlm.store.npy import write_npy
 from modlm.training.row_cache import cache_folder
 
-VERSION = 1
+VERSION = 2
 PART = 2048  # positions in a file, at least
 
 
@@ -46,7 +46,7 @@ def entry_of(ids: Ids, lm: CausalLm, reading: Reading, *, fingerprint: str) -> P
         "version": VERSION,
         "lm": fingerprint,
         "start": lm.start,
-        "reading": asdict(replace(reading, hidden=False)),
+        "reading": asdict(replace(reading, hidden=False)) | {"dtype": str(lm.model.dtype)},
         "tokens": hashlib.sha256(np.ascontiguousarray(ids).data).hexdigest(),
         **lm.vocabulary.fingerprints(),
     }

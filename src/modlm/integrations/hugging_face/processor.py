@@ -4,7 +4,8 @@
     model.generate(**inputs, logits_processor=LogitsProcessorList([processor]))
 
 Rows of a batch are independent, so padding at the left, several sequences a prompt and beams are fine. Counts see the
-line that is being written: the tokens behind the last line end or special token.
+line that is being written: the tokens behind the last line end or special token. Columns that learn have read the whole
+row, prompt included, behind what the mixture has observed; what they keep of a row goes on from the row before.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from modlm.blocks.block import ALONE, Beside
 from modlm.errors import ConfigError, require
-from modlm.ground.arrays import Ids
+from modlm.ground.arrays import Ids, Ints
 from modlm.integrations.hugging_face.adapted import as_adapted, lm_block, load_adapted
 from modlm.integrations.hugging_face.causal_lm import distribution_features
 from modlm.integrations.mixture_fusion import mixed
@@ -47,6 +49,8 @@ class MixtureLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transfor
         self.read[[*vocabulary.special, vocabulary.theirs[END]]] = vocabulary.start
         others = (block.reads.words for block in adapted.blocks.values() if block is not self.block)
         self.length = max((1, *others))
+        self._memories: dict[bytes, Any] = {}
+        """What columns that learn keep of the rows of the last call."""
         self._hidden: Tensor | None = None
         self._hook: Any = None
         if self.block.reading.hidden:
@@ -81,10 +85,34 @@ class MixtureLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transfor
             features.append(self._hidden.float())
         probs_BJ = log_probs_BV[:, self.theirs.to(scores.device)].double().exp().cpu().numpy()
         features_BF = torch.cat(features, dim=1).double().cpu().numpy()
-        mixed_BJ = mixed(self.adapted, self.windows(input_ids), self.name, probs_BJ, features_BF)
+        beside = self._beside(input_ids)
+        mixed_BJ = mixed(self.adapted, self.windows(input_ids), self.name, probs_BJ, features_BF, beside)
         with np.errstate(divide="ignore"):
             mixed_BV = torch.from_numpy(np.log(mixed_BJ)[:, self.ours]).to(scores)
         return mixed_BV.masked_fill(torch.isneginf(scores), -torch.inf)
+
+    def _beside(self, input_ids: Tensor) -> Beside:
+        """What columns that learn have read of each row; a row is one token longer than one of the call before."""
+        if not self.adapted.learners:
+            return ALONE
+        memory_B, kept = np.empty(len(input_ids), object), dict[bytes, Any]()
+        for place, tokens in enumerate(input_ids.cpu().numpy()):
+            before = self._memories.get(tokens[:-1].tobytes())
+            read = self.text(tokens) if before is None else self._words(tokens[-1:])
+            memory_B[place] = self.adapted.learned(read, self.adapted.observed if before is None else before)
+            kept[tokens.tobytes()] = memory_B[place]
+        self._memories = kept
+        return Beside(memory=memory_B)
+
+    def text(self, tokens: Ints) -> Ids:
+        """A row as a text of ours: `<s> … </s> <s> …`, its last line open; a start token in front is none of it."""
+        begun = tokens[1:] if len(tokens) and tokens[0] == self.block.source["start"] else tokens
+        return np.append(np.uint32(self.start), self._words(begun))
+
+    def _words(self, tokens: Ints) -> Ids:
+        ends = (tokens == self.theirs[END].item()).tolist()
+        pairs = ((END, word) if end else (word,) for word, end in zip(self.read[tokens].tolist(), ends, strict=True))
+        return np.array([word for pair in pairs for word in pair], np.uint32)
 
     def windows(self, input_ids: Tensor) -> Ids:
         """The last tokens of each row as our ids, with `<s>` where a line begins."""

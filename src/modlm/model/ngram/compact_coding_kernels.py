@@ -5,18 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from modlm.ground.arrays import Bools, Ids, Ints, Words, inlined, int64, kernel
-from modlm.ground.bit_kernels import bit, next_one, number, ones_before, place_of, set_number
+from modlm.ground.bit_kernels import next_one, number, place_of, set_number
 from modlm.model.ngram.compact_kernels import base_of
-from modlm.model.ngram.compact_layout import BITS, HIGH, LEAST, LEVELS, LOW, LOW_BITS, MANY, PLAIN, POINTERS
+from modlm.model.ngram.compact_layout import HIGH, LOW, LOW_BITS, MANY, PLAIN, POINTERS
 
 
 @kernel
 def last_grown(words: Ids, first: Ids, suffix: Ids, low: int, high: int, ranked: bool) -> int:
-    """The largest rank as it grows through the followers of the contexts low..high-1."""
+    """The largest rank as it grows through the followers of the contexts low..high-1; -1 if a suffix is missing."""
     base = 0
     for context in range(low, high):
-        end = int64(first[context + 1])
-        if int64(first[context]) < end:
+        begin, end = int64(first[context]), int64(first[context + 1])
+        below = int64(suffix[context])
+        for node in range(begin, end if ranked else begin):
+            if not int64(first[below]) <= int64(suffix[node]) < int64(first[below + 1]):
+                return -1
+        if begin < end:
             base += _rank(words, first, suffix, context, end - 1, ranked) + 1
     return base
 
@@ -78,7 +82,7 @@ def decode(
     i = pointer - low
     base, place = base_of(data, table, n, i), place_of(data, table[n, HIGH], i, 0)
     for context in range(low, high):
-        pointer = next_one(data, table[n, POINTERS], pointer + 1)
+        pointer = next_one(data, table[n, POINTERS], pointer + 1, 0)
         end = pointer - context - 1
         if not 0 <= i <= end <= size or (context == 0 and i > 0):
             return False
@@ -92,30 +96,10 @@ def decode(
             if not origin <= node < stop:
                 return False
             suffix[here + i], words[here + i] = node, words[node]
-            place = next_one(data, table[n, HIGH], place + 1)
+            place = next_one(data, table[n, HIGH], place + 1, 0)
             i += 1
         base = value + 1
     return high < here - above or i == size
-
-
-@kernel
-def decode_counts(data: Words, table: Ints, n: int, low: int, high: int, out: np.ndarray) -> None:
-    """The counts of the n-grams low..high-1 of an order."""
-    places = np.zeros(len(BITS), np.int64)
-    places[0] = low
-    for level in range(1, len(BITS)):
-        places[level] = ones_before(data, table[n, LEVELS + 2 * level - 2], places[level - 1])
-    for i in range(low, high):
-        value = table[n, LEAST]
-        for level in range(len(BITS)):
-            flags, numbers, place = table[n, LEVELS + 2 * level], table[n, LEVELS + 2 * level + 1], places[level]
-            places[level] += 1
-            last = level + 1 == len(BITS)
-            if last or not bit(data, flags, place):
-                value += number(data, numbers, BITS[level], place if last else place - places[level + 1])
-                break
-            value += 1 << BITS[level]
-        out[i - low] = value
 
 
 @kernel

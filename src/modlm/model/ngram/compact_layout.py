@@ -17,7 +17,8 @@ from __future__ import annotations
 SIZE, POINTERS, LOW, LOW_BITS, HIGH, BIG, SUMS, FALLBACKS, REALS, LEAST = range(10)  # of a row of the table
 LEVELS = 10  # where the levels of counts begin in a row: flags and numbers of each
 BITS = (0, 0, 3, 7, 16, 44)  # of what is left at each level
-ROW = LEVELS + 2 * len(BITS)
+PROBS, VALUES = LEVELS + 2 * len(BITS), LEVELS + 2 * len(BITS) + 1
+ROW = VALUES + 1
 PLAIN = 2  # levels whose counts are one value each
-MANY = 24  # large counts after a context from which on their sums are kept
+MANY = 2  # large counts after a context from which on their sums are kept
 DEEPEST = 16  # words of a context

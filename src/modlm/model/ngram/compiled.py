@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from modlm.counts import trie_kernels
 from modlm.counts.checks import check_sound
-from modlm.counts.counts import Counts
+from modlm.counts.counts import MOST, Counts
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import ROOT, Trie
 from modlm.errors import ConfigError
@@ -24,6 +24,7 @@ from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_pa
 from modlm.model.ngram import compiled_kernels, index_kernels, without_numba
 from modlm.model.ngram.index import Index
 from modlm.smoothing.estimates import Estimates
+from modlm.store.npy import forget
 
 Records = NDArray[np.void]
 
@@ -73,6 +74,8 @@ class Compiled:
         page is costs less.
         """
         own = np.array(self.words), np.array(self.nodes), np.array(self.leaves)
+        for array in self.arrays:
+            forget(array)
         copy = Compiled(*own, self.levels, self.start)
         copy.index = Index.of(copy)
         return copy
@@ -161,7 +164,7 @@ class Compiled:
         most = 4 * threads(workers) if threads(workers) > 1 else 1  # small parts, so that a busy core holds up little
         parts = max(1, min(most, len(ids) // PART))
         lanes = int(np.clip(len(ids) // parts // LANE, 1, LANES if self.index is None else INDEXED_LANES))
-        cuts = self._cuts(ids, parts * lanes)
+        cuts = cuts_at_sentences(ids, self.vocab_size, parts * lanes)
         tasks = [
             partial(walk, ids, self.vocab_size, cuts[at : at + lanes + 1], out) for at in range(0, parts * lanes, lanes)
         ]
@@ -173,12 +176,6 @@ class Compiled:
         if self.index is not None:
             return partial(index_kernels.score_indexed, *self.index.arrays, self.order.bit_length())
         return partial(compiled_kernels.score_text, *self.arrays, self.start)
-
-    def _cuts(self, ids: Ids, pieces: int) -> Ints:
-        """Where to cut a text into pieces of whole sentences, of about the same length; some may be empty."""
-        starts = np.flatnonzero(ids == self.vocab_size)
-        places = np.searchsorted(starts, np.linspace(0, len(ids), pieces + 1)[1:-1])
-        return np.concatenate(([0], np.append(starts, len(ids))[places], [len(ids)])).astype(np.int64)
 
     def advance(self, states: Ints, words: Ids) -> tuple[Ints, Ints, Floats]:
         """The states after one more word each, the n-grams found, and the probability of the word."""
@@ -196,10 +193,7 @@ class Compiled:
 
     def distributions(self, states: Ints, out_BJ: AnyFloats | None = None, *, as_logs: bool = False) -> AnyFloats:
         """P of every word after each state, or log P, in the precision of the model; fills `out_BJ` when given."""
-        if out_BJ is None:
-            out_BJ = np.empty((len(states), self.vocab_size), dtype=self.dtype)
-        elif out_BJ.shape != (len(states), self.vocab_size):
-            raise ConfigError(f"{len(states)} rows of {self.vocab_size} are written, but the array has {out_BJ.shape}.")
+        out_BJ = rows_for(states, self.vocab_size, self.dtype, out_BJ)
         with np.errstate(divide="ignore"):
             if without_numba.is_faster(len(states)):
                 without_numba.distributions(self, states, out_BJ)
@@ -207,6 +201,13 @@ class Compiled:
             lowest = np.log(self.unigrams) if as_logs else self.unigrams
         compiled_kernels.distributions(*self.arrays, lowest, as_logs, states, out_BJ)
         return out_BJ
+
+
+def cuts_at_sentences(ids: Ids, start: int, pieces: int) -> Ints:
+    """Where to cut a text into pieces of whole sentences, of about the same length; some may be empty."""
+    starts = np.flatnonzero(ids == start)
+    places = np.searchsorted(starts, np.linspace(0, len(ids), pieces + 1)[1:-1])
+    return np.concatenate(([0], np.append(starts, len(ids))[places], [len(ids)])).astype(np.int64)
 
 
 def rows_for(states: Ints, vocab_size: int, dtype: DTypeLike, out_BJ: AnyFloats | None) -> AnyFloats:
@@ -227,6 +228,19 @@ def over_contexts(
     in_parallel([partial(task, low + begin, low + end) for begin, end in ranges], workers=workers)
 
 
+def unigrams_of(estimates: Estimates, lowest: Floats, dtype: DTypeLike = np.float32) -> tuple[AnyFloats, float]:
+    """P of each word after the empty context, as `compile_estimates` has it, and what falls through there."""
+    trie, levels = estimates.counts.trie, estimates.counts.trie.levels
+    words = trie.words[: levels[2]], trie.first[:2], trie.suffix[: levels[2]]
+    nodes, leaves = empty_records(Trie(*words, levels[:3]), dtype)
+    sums = estimates.sums_of(1, 0, 1)
+    given = estimates.counts.frequencies, estimates.discounts[0], 0, 1, sums.kept, estimates.fallback(sums)
+    compiled_kernels.interpolate(*given, nodes, leaves, 1)
+    probs = leaves["prob"][: len(lowest)]
+    probs += (nodes["backoff"][ROOT] * lowest).astype(dtype)
+    return np.array(probs), float(nodes["backoff"][ROOT])
+
+
 def compile_estimates(
     estimates: Estimates,
     raw: Counts,
@@ -244,6 +258,8 @@ def compile_estimates(
     """
     if isinstance(raw, SkipCounts):
         raise ConfigError("Skip n-grams have no compiled form. Use them as a block of a mixture.")
+    if len(raw.trie) > MOST:
+        raise ConfigError(f"{len(raw.trie):,} n-grams: the fast form ends at {MOST:,}. Ask for the compact one.")
     counts, trie = estimates.counts, estimates.counts.trie
     nodes, leaves = empty_records(trie, dtype)
     thresholds = tuple(prune) + (prune[-1] if prune else 0,) * (trie.order - len(prune))

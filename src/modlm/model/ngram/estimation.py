@@ -11,6 +11,7 @@ import numpy as np
 from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.counts import MAX_ORDER, Counts
+from modlm.errors import ConfigError
 from modlm.ground.arrays import Floats, Ids
 from modlm.mixers import HeuristicMixer
 from modlm.model.mixture import Mixture
@@ -50,6 +51,31 @@ class NgramSettings:
     def tables(self) -> tuple[Floats, ...]:
         """For each order, what counts of 0, 1, 2, … lose."""
         return tuple(np.array([0.0, *row]) for row in self.discounts)
+
+
+def settings_of(
+    estimates: Estimates, extra: Sequence[str], *, prune: Sequence[int] = (), prune_entropy: float = 0.0
+) -> NgramSettings:  # fmt: skip
+    """How these estimates became a model."""
+    return NgramSettings(
+        smoothing=estimates.smoother.name,
+        parameters=estimates.smoother.parameters(),
+        discounts=tuple(tuple(table[1:].tolist()) for table in estimates.discounts),
+        extra=tuple(extra),
+        prune=tuple(prune),
+        prune_entropy=prune_entropy,
+    )
+
+
+def estimated(
+    counts: Counts, smoothing: str | Smoother, held_out: Text | None, discounts: Sequence[Sequence[float]] | None,
+    extra: Sequence[str],
+) -> Estimates:  # fmt: skip
+    """Counts smoothed for a model, with extra columns that there are."""
+    if not set(extra) <= set(CONSTANT_BLOCKS) or "uniform" not in extra:
+        raise ConfigError(f"extra columns must be 'uniform', or 'uniform' and 'unknown', but are {', '.join(extra)}.")
+    own = ids_of(held_out, counts.vocabulary)
+    return estimate(smoother_of(smoothing), counts, discounts=discounts, held_out=own)
 
 
 def check_estimation(

@@ -2,10 +2,13 @@
 
 import { byId, debounced, h } from "./dom.js";
 import { Editor } from "./editor.js";
+import { examples } from "./examples.js";
 import { DIFFERENCES, STEPS, bitsOf, bitsText, decimals, differenceClass, integer, oneIn, percent, perplexityOf, plural, signed, surpriseClass } from "./format.js";
 import { Scores } from "./scores.js";
 import { Server } from "./server.js";
 import { State } from "./state.js";
+
+const EXEMPLIFIED = ["score", "compare", "why"];
 
 export class App {
   server = new Server();
@@ -98,6 +101,15 @@ export class App {
 
   #tell(what) {
     this.#view?.update?.(what);
+    if (what === "text" || what === "model") this.#offer();
+  }
+
+  /** Where a view is about the words of a text, and there is none, examples. */
+  #offer() {
+    const shown = this.panel.querySelector(".examples");
+    const wanted = EXEMPLIFIED.includes(this.values.view) && !this.editor.text.trim();
+    if (!wanted) shown?.remove();
+    else if (!shown) this.panel.prepend(examples(this));
   }
 
   #textChanged() {

@@ -149,10 +149,10 @@ export class RunsView {
         {},
         h("th", { scope: "row" }, h("label", { class: "run-name" }, h("input", { type: "checkbox", data: { run: name }, checked: chosen.includes(name), on: { change: toggle } }), keyLine(`r-${at % COLOURS}`), h("span", { title: name }, name))),
         h("td", {}, h("span", { class: `state ${growing ? "going" : ""}` }, finished ? "finished" : growing ? "growing" : lines.length ? "not finished" : "no line yet")),
-        [integer(lines.length), last.epoch === undefined ? "–" : decimals(last.epoch), decimals(best?.valid_perplexity), decimals(last.valid_perplexity), decimals(last.test_perplexity), last.valid_dense_mass === undefined ? "–" : share(last.valid_dense_mass)].map((cell) => h("td", { class: "number" }, cell)),
+        [decimals(best?.valid_perplexity), decimals(last.valid_perplexity), decimals(last.test_perplexity), last.valid_dense_mass === undefined ? "–" : share(last.valid_dense_mass), last.epoch === undefined ? "–" : decimals(last.epoch), integer(lines.length)].map((cell) => h("td", { class: "number" }, cell)),
       );
     });
-    const head = ["Run", "State", "Evaluations", "Epochs", "Best valid", "Valid", "Test", "Dense mass"].map((name, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, name));
+    const head = ["Run", "State", "Best valid", "Valid", "Test", "Dense mass", "Epochs", "Evaluations"].map((name, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, name));
     this.#list.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)));
     if (focused) this.#list.querySelector(`[data-run="${CSS.escape(focused)}"]`)?.focus();
   }

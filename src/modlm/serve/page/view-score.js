@@ -2,7 +2,6 @@
 
 import { h } from "./dom.js";
 import { decimals, integer, plural, short } from "./format.js";
-import { examples } from "./examples.js";
 import { WordCard } from "./word-card.js";
 
 const ROWS = 200; // sentences in the table; a longer text has its numbers beside the lines
@@ -33,11 +32,11 @@ export class ScoreView {
   }
 
   #place(empty) {
-    const shown = this.#app.panel.firstElementChild;
     if (empty) {
-      if (!shown?.classList.contains("examples")) this.#app.panel.replaceChildren(examples(this.#app));
+      this.#summary.remove();
+      this.#card.element.remove();
       this.#app.wide.replaceChildren();
-    } else if (shown !== this.#summary) {
+    } else if (!this.#summary.isConnected) {
       this.#app.panel.replaceChildren(this.#summary, this.#card.element);
       this.#numbers();
     }

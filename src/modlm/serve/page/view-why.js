@@ -124,7 +124,16 @@ export class WhyView {
       h("div", { class: "card-body scroller", tabindex: "0", role: "group", "aria-label": "Table, may scroll sideways" }, this.#rows(rows, columns, reasons)),
       this.#notes(reasons, rows),
     );
-    return [table, ...reasons.blocks.filter((block) => block.inside).flatMap((block) => this.#tables(`Inside ${block.name}`, block.inside))];
+    return [table, ...this.#sources(rows, columns), ...reasons.blocks.filter((block) => block.inside).flatMap((block) => this.#tables(`Inside ${block.name}`, block.inside))];
+  }
+
+  /** The sentences of an indexed text that shares come from. */
+  #sources(rows, columns) {
+    const told = rows.map((row, at) => ({ row, column: columns[at] })).filter(({ row }) => row.sources?.length && row.share >= 0.0005);
+    if (!told.length) return [];
+    const place = (hit) => h("li", {}, h("p", { class: "soft" }, `${hit.source}, line ${integer(hit.line)}`), h("p", {}, `${hit.before} `, h("mark", {}, hit.words), ` ${hit.after}`));
+    const parts = told.map(({ row, column }) => h("section", { class: "stack" }, h("h3", {}, swatch(column), `${share(row.share)} from ${column.label}: ${integer(row.count)} of ${integer(row.total)} places`), h("ul", { class: "sources" }, row.sources.map(place))));
+    return [h("section", { class: "card", "aria-label": "Where it was read" }, h("div", { class: "card-head" }, h("h2", {}, "Where it was read")), h("div", { class: "card-body stack" }, parts))];
   }
 
   #notes({ blocks }, rows) {
@@ -165,7 +174,7 @@ const numberCell = (text, [label]) => h("td", { class: "number", role: "cell", d
 function context(row) {
   if (!row.order) return h("span", { class: "soft" }, { uniform: "every word the same", delta: "this word alone, straight from the net" }[row.column] ?? "–");
   const words = (row.context ?? []).map((word) => (word === "<s>" ? h("span", { class: "edge", title: "the beginning of the sentence" }, "⟨start⟩") : word));
-  if (!words.length) return h("span", { class: "soft" }, row.order === 1 ? "no context" : "there are not so many words before this one");
+  if (!words.length) return h("span", { class: "soft" }, row.order === 1 ? "no context" : "fewer words than that come before this one");
   const text = words.flatMap((word) => [word, " "]);
   return row.seen === false ? [h("s", {}, text), h("span", { class: "soft" }, " never seen")] : h("span", {}, text);
 }

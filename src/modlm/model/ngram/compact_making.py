@@ -1,0 +1,216 @@
+"""Making the compact form: the bits of smoothed counts, or of given probabilities.
+
+A model that is not determined by its counts (pruned, from an ARPA file, several made one) keeps probabilities and
+backoffs as ranks into tables of them: of all that there are, or of 2^bits that come near. N-grams that such a model
+lacks although they are inside of longer ones are put in, to say nothing themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from modlm.counts.counts import Frequencies
+from modlm.counts.imported import closed_trie
+from modlm.counts.trie import Trie
+from modlm.errors import ConfigError
+from modlm.ground import bit_kernels
+from modlm.ground.arrays import Bools, Floats, Ints, Words
+from modlm.model.ngram import compact_coding_kernels
+from modlm.model.ngram.compact_layout import (
+    BIG,
+    BITS,
+    FALLBACKS,
+    HIGH,
+    LEAST,
+    LEVELS,
+    LOW,
+    LOW_BITS,
+    POINTERS,
+    PROBS,
+    REALS,
+    ROW,
+    SIZE,
+    SUMS,
+    VALUES,
+)  # fmt: skip
+from modlm.model.ngram.compiled import Compiled
+from modlm.smoothing.absolute import Absolute
+from modlm.smoothing.estimates import Estimates
+from modlm.store.npy import forget
+from modlm.text.vocabulary import Vocabulary
+
+CHUNK = 1 << 20  # contexts or n-grams that are looked at together
+ABSENT = -1.0  # the probability of what says nothing itself
+SAMPLE = 1 << 18  # values that a table is made for
+MOSTLY = 0.8  # contexts with a backoff of their own, from which on all have one
+ROUNDS = 12  # of moving the numbers of a table to the middle of what they stand for
+
+
+@dataclass(slots=True)
+class _Blob:
+    """Parts of the one array, one behind the other."""
+
+    parts: list[Words] = field(default_factory=lambda: [np.zeros(1, np.uint64)])  # so that no part begins at 0
+    length: int = 1
+
+    def add(self, part: Words) -> int:
+        """Where the part begins."""
+        begin = self.length
+        self.parts.append(part)
+        self.length += len(part)
+        return begin
+
+    def add_bits(self, plain: Words, bits: int) -> int:
+        """Where the vector of some plain bits begins."""
+        return self.add(bit_kernels.lines_of(plain, bits, bit_kernels.ones_of(plain), self.length))
+
+    def add_flags(self, flags: Bools) -> int:
+        """The same of booleans."""
+        plain = np.zeros(len(flags) // 64 + 1, np.uint64)
+        packed = np.packbits(flags, bitorder="little")
+        plain.view(np.uint8)[: len(packed)] = packed
+        return self.add_bits(plain, len(flags))
+
+    def add_numbers(self, values: np.ndarray, bits: int) -> int:
+        """Numbers of so many bits each."""
+        plain = np.zeros(len(values) * bits // 64 + 2 if bits else 0, np.uint64)
+        compact_coding_kernels.pack(values, bits, plain)
+        return self.add(plain)
+
+    def add_reals(self, values: Floats, bits: int | None) -> tuple[int, int]:
+        """Where ranks of real numbers begin, and where the table of what they stand for does."""
+        numbers, ranks = table_of(values, bits)
+        begin = self.add(numbers.astype(np.float64).view(np.uint64))
+        width = max(1, int(len(numbers) - 1).bit_length())
+        place = self.add(np.array([width], np.uint64))
+        self.add_numbers(ranks, width)
+        return place, begin
+
+    def whole(self) -> Words:
+        """All parts in one array; each is let go of as soon as it is copied."""
+        out, end = np.empty(self.length, np.uint64), self.length
+        while self.parts:
+            part = self.parts.pop()
+            out[end - len(part) : end] = part
+            end -= len(part)
+        return out
+
+
+def table_of(values: Floats, bits: int | None) -> tuple[Floats, Ints]:
+    """Numbers, and for each value which of them stands for it: all, or at most 2^bits, near by their logarithms.
+
+    What is not positive, and 1, stays as it is. The others go to the nearest of some numbers, each the (geometric) mean
+    of what goes to it, as Lloyd's rounds find them from even shares.
+    """
+    exact, ranks = np.unique(values, return_inverse=True)
+    if bits is None or len(exact) <= 1 << bits:
+        return exact, ranks
+    free = (values > 0) & (values != 1)
+    kept, logs = np.unique(values[~free]), np.log(values[free])
+    every = np.ascontiguousarray(logs[:: max(1, len(logs) // SAMPLE)])
+    middles = np.unique(np.quantile(every, np.linspace(0, 1, 2 * ((1 << bits) - len(kept)) + 1)[1::2]))
+    for _ in range(ROUNDS):
+        nearest = np.searchsorted((middles[1:] + middles[:-1]) / 2, every)
+        size = np.bincount(nearest, minlength=len(middles))
+        middles = np.bincount(nearest, weights=every, minlength=len(middles))[size > 0] / size[size > 0]
+    out = np.empty(len(values), np.int64)
+    out[free] = len(kept) + np.searchsorted((middles[1:] + middles[:-1]) / 2, logs)
+    out[~free] = np.searchsorted(kept, values[~free])
+    return np.concatenate((kept, np.exp(middles))), out
+
+
+def compacted(estimates: Estimates) -> tuple[Words, Ints]:
+    """The bits of smoothed counts, and the table that tells where everything is."""
+    counts, trie = estimates.counts, estimates.counts.trie
+    table, blob = np.zeros((trie.order + 1, ROW), np.int64), _Blob()
+    for order in range(1, trie.order + 1):
+        row = table[order]
+        _add_counts(blob, row, counts.frequencies[trie.nodes(order)])
+        if order > 1:
+            _add_words(blob, row, trie, order)
+            _add_sums(blob, row, estimates, order)
+        for array in (trie.words, trie.first, trie.suffix, counts.frequencies):
+            forget(array)  # where it is mapped
+    return blob.whole(), table
+
+
+def compacted_as_given(compiled: Compiled, vocabulary: Vocabulary, bits: int | None) -> tuple[Words, Ints, Trie, int]:
+    """The bits of a compiled form, their table, the n-grams with those that were put in, and the state at the start."""
+    trie, origin = closed(compiled.trie, vocabulary)
+    probs, top = np.full(len(trie), ABSENT), trie.contexts
+    probs[origin > 0] = compiled.probs_of(origin[origin > 0])
+    backoffs = np.where(origin[:top] > 0, compiled.nodes["backoff"][origin[:top]], 1.0)
+    table, blob = np.zeros((trie.order + 1, ROW), np.int64), _Blob()
+    table[1:, SIZE] = trie.sizes
+    table[1, VALUES] = blob.add(probs[[1 + len(vocabulary)]].view(np.uint64))
+    for order in range(2, trie.order + 1):
+        row, contexts = table[order], slice(trie.levels[order - 1], trie.levels[order])
+        _add_words(blob, row, trie, order)
+        row[PROBS], row[VALUES] = blob.add_reals(probs[trie.nodes(order)], bits)
+        own = backoffs[contexts] != 1
+        row[BIG] = blob.add_flags(own) if len(own) and own.mean() < MOSTLY else 0
+        row[FALLBACKS], row[REALS] = blob.add_reals(backoffs[contexts][own] if row[BIG] else backoffs[contexts], bits)
+    start = int(np.flatnonzero(origin == compiled.start)[0]) if compiled.start else 0
+    return blob.whole(), table, trie, start
+
+
+def closed(trie: Trie, vocabulary: Vocabulary) -> tuple[Trie, Ints]:
+    """The n-grams with all that are inside of them, and which each was; 0 for what was put in."""
+    orders = range(3, trie.order + 1)
+    if all((trie.suffix[trie.nodes(n)] >= trie.levels[n - 1]).all() for n in orders):
+        return trie, np.arange(len(trie))
+    numbers = np.arange(len(trie))
+    rows = [(trie.ngrams(n), numbers[trie.nodes(n)]) for n in range(1, trie.order + 1)]
+    whole, found = closed_trie(rows, vocabulary)
+    origin: Ints = found.astype(np.int64)
+    origin[: trie.levels[2]] = numbers[: trie.levels[2]]
+    return whole, origin
+
+
+def _add_words(blob: _Blob, row: Ints, trie: Trie, order: int) -> None:
+    low, high = trie.levels[order - 1], trie.levels[order]
+    given = trie.words, trie.first, trie.suffix, low, high, order > 2
+    size, most = trie.size(order), compact_coding_kernels.last_grown(*given)
+    if most < 0:
+        raise ConfigError("These counts lack n-grams that are inside of longer ones, so they have no compact form.")
+    bits = max(0, int(most // max(1, size)).bit_length() - 1)
+    plain = [np.zeros(n // 64 + 1, np.uint64) for n in (size + high - low, size * bits + 64, size + (most >> bits) + 1)]
+    compact_coding_kernels.encode(*given, bits, *plain)
+    row[POINTERS] = blob.add_bits(plain[0], size + high - low)
+    row[LOW], row[LOW_BITS] = blob.add(plain[1]), bits
+    row[HIGH] = blob.add_bits(plain[2], size + (most >> bits) + 1)
+
+
+def _add_counts(blob: _Blob, row: Ints, frequencies: Frequencies) -> None:
+    row[SIZE], row[LEAST] = len(frequencies), frequencies.min(initial=1)
+    left = frequencies - frequencies.dtype.type(row[LEAST])
+    for level, bits in enumerate(BITS[:-1]):
+        more = left >= (1 << bits)
+        row[LEVELS + 2 * level] = blob.add_flags(more)
+        row[LEVELS + 2 * level + 1] = blob.add_numbers(left[~more], bits)
+        left = left[more] - left.dtype.type(1 << bits)
+    row[LEVELS + 2 * len(BITS) - 1] = blob.add_numbers(left, BITS[-1])
+
+
+def _add_sums(blob: _Blob, row: Ints, estimates: Estimates, order: int) -> None:
+    """Sums of the contexts that have several large counts, and fallbacks where they do not follow from sums."""
+    counts, layer = estimates.counts, estimates.counts.layer(order)
+    big, found, fallbacks = np.zeros(layer.high - layer.low, bool), [], []
+    own = type(estimates.smoother).fallback is not Absolute.fallback
+    for low, high in _pieces(layer.low, layer.high):
+        here = big[low - layer.low : high - layer.low]
+        compact_coding_kernels.large_after(counts.trie.first, counts.frequencies, low, high, row[LEAST], here)
+        sums = estimates.sums_of(order, low, high)
+        found.append(np.stack([sums.total[here], np.round(sums.kept[here] * 2.0**32)], axis=1).astype(np.uint64))
+        fallbacks += [estimates.fallback(sums)] if own else []
+    if big.any():
+        row[BIG], row[SUMS] = blob.add_flags(big), blob.add(np.concatenate(found).ravel())
+    if own:
+        row[FALLBACKS], row[REALS] = blob.add_reals(np.concatenate(fallbacks), None)
+
+
+def _pieces(low: int, high: int) -> Iterator[tuple[int, int]]:
+    yield from ((begin, min(high, begin + CHUNK)) for begin in range(low, high, CHUNK))
