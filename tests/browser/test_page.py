@@ -52,9 +52,9 @@ def test_a_link_reproduces_the_view(browser: Any, explorer: Explorer) -> None:
 def test_long_texts_are_packed_into_links(explorer: Explorer) -> None:
     text = "\n".join(["the cat sat on the mat"] * 200)
     explorer.open()
-    explorer.page.evaluate("(text) => { document.getElementById('text-input').value = text; }", text)
-    explorer.page.locator("#text-input").press("End")
-    explorer.page.locator("#text-input").type(" ä")
+    explorer.page.evaluate("(text) => { document.getElementById('text-input').value = text; }", text + " ")
+    explorer.page.locator("#text-input").press("Control+End")
+    explorer.page.locator("#text-input").type("ä")  # one key, so that no link is without it
     explorer.page.wait_for_function("() => location.hash.includes('packed=')")
     link = explorer.page.url
     assert len(link) < 1000
