@@ -116,17 +116,3 @@ def test_what_cannot_be_asked_for_is_refused(model: Mixture, wrong: dict[str, ob
 def test_no_word_has_the_id_of_the_unknown_one_when_it_may_not_be_said(model: Mixture) -> None:
     found = search(model, model.beside(pairs(6, 4)[0]), Beam(unknown="never"))
     assert all(UNKNOWN not in words for own in found for words, _ in own)
-
-
-def test_a_source_of_a_thousand_words_is_translated_within_the_length_that_it_allows(
-    model: Mixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steps, ask = list[int](), Mixture.log_distributions
-    monkeypatch.setattr(Mixture, "log_distributions", lambda self, states: steps.append(len(states)) or ask(self, states))
-    source = " ".join(f"f{number % 7}" for number in range(1000))
-    (best,) = next(model.translate([source], width=2))
-    longest = int(Beam().longest * 1000) + 10
-    assert 1 <= len(best.places) == len(best.words) <= longest
-    assert len(steps) <= longest and max(steps) <= 2
-    (short,) = next(model.translate([source], width=2, longest=0.05))
-    assert len(short.words) <= 60

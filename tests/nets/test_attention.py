@@ -14,6 +14,8 @@ from tests.small_pairs import conditional, text_of
 import modlm
 from modlm.blocks.block import Beside
 from modlm.errors import ConfigError
+from modlm.model.mixture import Mixture
+from modlm.model.translation import Beam
 from modlm.nets.config import NetConfig
 from modlm.nets.mixer_net import MixerNet
 
@@ -152,3 +154,16 @@ def test_a_source_is_read_again_when_the_parameters_have_changed() -> None:
     fresh = model.distributions(model.start(1, model.beside(["f1 f2"])))
     np.testing.assert_array_equal(after, fresh)
     assert np.abs(after - before).max() > 1e-3
+
+
+@pytest.mark.parametrize(("length", "beam"), [(30, {}), (1000, {"longest": 0.1})])
+def test_a_long_source_takes_no_more_steps_than_its_length_allows(
+    length: int, beam: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, _ = conditional(seed=3)
+    steps, ask = list[int](), Mixture.log_distributions
+    monkeypatch.setattr(Mixture, "log_distributions", lambda own, states: steps.append(len(states)) or ask(own, states))
+    (best,) = next(model.translate([" ".join(f"f{number % 7}" for number in range(length))], width=2, **beam))
+    longest = int(Beam(**beam).longest * length) + 10
+    assert 1 <= len(best.places) == len(best.words) <= longest < 4 * length  # type: ignore[arg-type]
+    assert 1 < len(steps) <= longest and max(steps) == 2
