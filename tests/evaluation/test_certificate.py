@@ -138,7 +138,9 @@ def test_a_conditional_model_is_accepted_beside_the_sources_of_its_text() -> Non
         ({"scores", "learning", "ways"}, StaticMixer, wrong_models.SourceOfTheLineBefore),
     ],
 )
-def test_wrong_conditional_models_are_rejected(broken: set[str], mixer: type[StaticMixer], model: type[Mixture]) -> None:
+def test_wrong_conditional_models_are_rejected(
+    broken: set[str], mixer: type[StaticMixer], model: type[Mixture]
+) -> None:
     own, both = beside_sources(mixer, model)
     found = modlm.certify(own, both.target, source=pairs(12, 3)[0], **FEW)
     assert broken <= {name for name, status in statuses(found).items() if status == BROKEN}

@@ -55,7 +55,9 @@ def evaluate(
     with readable_twice(text) as place:
         for path in models:
             model = load(path, tokenizer=tokenizer)
-            model.perplexity([""], source=[""] if model.reads.source else None)  # compiled code is loaded now, so that words/s is about the text alone
+            model.perplexity(
+                [""], source=[""] if model.reads.source else None
+            )  # compiled code is loaded now, so that words/s is about the text alone
             own = source if model.reads.source else None
             found = model.perplexity(place, source=own, encoding_errors=encoding_errors)
             report: dict[str, Any] = {"model": str(path), "text": str(text), **found.as_dict()}

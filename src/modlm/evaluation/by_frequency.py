@@ -63,7 +63,11 @@ def word_frequencies(model: LanguageModel, text: Text | Corpus | None = None) ->
 
 
 def perplexity_by_frequency(
-    model: LanguageModel, text: Text | Corpus, frequencies: Ints, *, source: Text | None = None,
+    model: LanguageModel,
+    text: Text | Corpus,
+    frequencies: Ints,
+    *,
+    source: Text | None = None,
     limits: Sequence[float] = LIMITS,
 ) -> list[FrequencyBand]:
     """A band for each limit; sentence ends are words like any other. `frequencies` is by word id."""

@@ -58,9 +58,7 @@ class Subject:
     fingerprints: dict[str, str] = field(default_factory=dict)
 
 
-def subject_of(
-    model: Any, *, name: str = "", gives: str = GIVES[0], ids: bool = False, source: Any = None
-) -> Subject:
+def subject_of(model: Any, *, name: str = "", gives: str = GIVES[0], ids: bool = False, source: Any = None) -> Subject:
     """What can be asked of a model of ours, of a function, or of an object with `probabilities` and `log_probs`.
 
     `source` has the source of each line of the text, for a model of ours that reads them.

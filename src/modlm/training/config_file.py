@@ -252,7 +252,8 @@ def check_files(config: RunConfig) -> None:
         lists += [(f"columns.{name}.text", path) for path in block.text]
         lists += [(f"columns.{name}.counts", path) for path in block.counts]
         named[f"columns.{name}.model"] = block.model
-        named |= {f"columns.{name}.settings.{own}": block.settings.get(own) for own in ("index", "file")}
+        paths = {own: path for own in ("index", "file") if isinstance(path := block.settings.get(own), str)}
+        named |= {f"columns.{name}.settings.{own}": path for own, path in paths.items()}
     for setting, path in [*lists, *named.items()]:
         if path and not Path(path).exists():
             raise InputError(f"there is no such file, but {setting} names it.", path=path)
