@@ -14,7 +14,9 @@ import numpy as np
 
 from modlm.blocks.block import ALONE, Beside
 from modlm.ground.arrays import Floats, Ids
+from modlm.mixers import StaticMixer
 from modlm.model.language_model import States
+from modlm.model.mixture import Mixture
 from modlm.model.ngram_lm import NgramLM
 
 WORDS = ("a", "b", "c", "d", "q", "</s>")
@@ -156,6 +158,22 @@ class StatesThatForget(NgramLM):
 
     def advance(self, states: States, words: Ids) -> tuple[States, Floats]:
         return super().advance(self.start(len(words)), words)
+
+
+class EverySourceWordForItself(StaticMixer):
+    """Each column over the source has the weight of all of them; beside one word, or none, nothing is wrong."""
+
+    def _spread(self, count: int, beside: Beside) -> Floats:
+        weights_BK = super()._spread(count, beside)
+        weights_BK[:, self.columns :] *= max(1, beside.longest)
+        return weights_BK
+
+
+class SourceOfTheLineBefore(Mixture):
+    """Along a text the sources stand one line too late."""
+
+    def log_probs(self, ids: Ids, beside: Beside = ALONE) -> Floats:
+        return super().log_probs(ids, Beside([*beside.sources[-1:], *beside.sources[:-1]]))
 
 
 PROBABILITIES = {

@@ -10,12 +10,18 @@ import pytest
 
 import modlm
 import wrong_models
+from modlm.blocks import UniformBlock
 from modlm.blocks.block import ColumnLayout
+from modlm.blocks.copy import CopyBlock
+from modlm.blocks.lexicon import LexiconBlock
+from modlm.counts.translation.estimation import estimate_table
 from modlm.evaluation.certificate import BROKEN, HOLDS, LAWS, UNTESTED, Certificate, Law, verdict_of
 from modlm.evaluation.subjects import subject_of
 from modlm.families import MIXERS, SMOOTHERS
 from modlm.mixers import StaticMixer
 from modlm.model.mixture import Mixture
+from modlm.text.parallel import Parallel
+from small_pairs import pairs
 from small_texts import counts_of, model_of
 
 TEXT = ["a b c a b d", "a b", "", "c a b a", "d", "b b q b a c", "a b c d", "d c b a b"]
@@ -107,6 +113,47 @@ def test_models_whose_ways_disagree_are_rejected(law: str, wrong: type[modlm.Ngr
     model.__class__ = wrong
     found = modlm.certify(model, TEXT, **FEW)
     assert {name for name, status in statuses(found).items() if status == BROKEN} == {law}
+
+
+def beside_sources(mixer: type[StaticMixer], model: type[Mixture]) -> tuple[Mixture, Parallel]:
+    """A mixture with columns over the words of a source, and its pairs."""
+    both = Parallel.read(*pairs(12, 3))
+    words = both.target.vocabulary
+    table = LexiconBlock(estimate_table(both))
+    blocks = {"lexicon": table, "copy": CopyBlock(both.source.vocabulary, words), "uniform": UniformBlock(words)}
+    return model(words, blocks, mixer(np.array([0.2, 0.5, 0.3]), ColumnLayout(blocks))), both
+
+
+def test_a_conditional_model_is_accepted_beside_the_sources_of_its_text() -> None:
+    model, both = beside_sources(StaticMixer, Mixture)
+    found = modlm.certify(model, both.target, source=pairs(12, 3)[0], **FEW)
+    assert found.holds and set(statuses(found).values()) == {HOLDS}
+    assert found.fingerprints["source"] == both.source.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("broken", "mixer", "model"),
+    [
+        ({"normalised"}, wrong_models.EverySourceWordForItself, Mixture),
+        ({"scores", "learning", "ways"}, StaticMixer, wrong_models.SourceOfTheLineBefore),
+    ],
+)
+def test_wrong_conditional_models_are_rejected(
+    broken: set[str], mixer: type[StaticMixer], model: type[Mixture]
+) -> None:
+    own, both = beside_sources(mixer, model)
+    found = modlm.certify(own, both.target, source=pairs(12, 3)[0], **FEW)
+    assert broken <= {name for name, status in statuses(found).items() if status == BROKEN}
+    assert modlm.certify(own, both.target, source=[""] * len(both), **FEW).holds, "without sources nothing is seen"
+
+
+def test_sources_are_refused_where_nothing_reads_them_or_lines_are_missing() -> None:
+    with pytest.raises(modlm.ModlmError, match="Only models of ours"):
+        modlm.certify(wrong_models.counted, TEXT, source=TEXT, **FEW)
+    with pytest.raises(modlm.ModlmError, match="reads no source"):
+        modlm.certify(model_of(TEXT), TEXT, source=TEXT, **FEW)
+    with pytest.raises(modlm.ModlmError, match="has 2 lines"):
+        modlm.certify(beside_sources(StaticMixer, Mixture)[0], TEXT, source=["f1", "f2"], **FEW)
 
 
 def test_there_are_at_least_twelve_wrong_ones() -> None:

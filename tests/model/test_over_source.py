@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import modlm
 from modlm.blocks import DeltaBlock, NgramBlock, UniformBlock
 from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Reads
 from modlm.blocks.copy import CopyBlock
@@ -152,12 +153,27 @@ def test_beside_one_source_it_is_a_language_model_like_any_other() -> None:
     beside = mixture.beside(["le chien"] * len(PAIRS))
     assert given.perplexity(PAIRS.target).log_likelihood == pytest.approx(mixture.log_probs(IDS, beside).sum())
     assert len(given.next_words("the", k=3)) == 3
-    assert mixture.source.tolist() == []
+    assert mixture.source is None
 
 
-def test_without_a_source_it_has_no_words() -> None:
+def test_a_source_may_be_empty_if_it_is_given() -> None:
     mixture = MIXTURES["static"]
-    assert np.array_equal(mixture.log_probs(IDS), mixture.log_probs(IDS, mixture.beside([""] * len(PAIRS))))
+    beside = mixture.beside([""] * len(PAIRS))
+    assert np.array_equal(mixture.given("").log_probs(IDS), mixture.log_probs(IDS, beside))
+
+
+@EVERY
+def test_asked_without_a_source_it_refuses_however_it_is_asked(name: str) -> None:
+    mixture = MIXTURES[name]
+    window = np.array([[mixture.vocabulary.start]], np.uint32)
+    for ask in (
+        lambda: mixture.log_probs(IDS), lambda: mixture.score("the cat"), lambda: mixture.score_batch(["the cat"]),
+        lambda: mixture.perplexity(["the cat"]), lambda: mixture.next_words("the"), lambda: mixture.explain("the"),
+        lambda: list(mixture.generate()), lambda: mixture.start(), lambda: mixture.state_after(window),
+        lambda: mixture.sentence_log_probs(IDS), lambda: modlm.certify(mixture, ["the cat"]),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match="none was given"):
+            ask()
 
 
 def test_a_saved_mixture_comes_back_with_its_source_words(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from tests.small_pairs import conditional, text_of
 import modlm
 from modlm.blocks.block import Beside
 from modlm.errors import ConfigError
+from modlm.model.mixture import Mixture
+from modlm.model.translation import Beam
 from modlm.nets.config import NetConfig
 from modlm.nets.mixer_net import MixerNet
 
@@ -115,3 +118,52 @@ def test_columns_over_sources_need_a_body_that_attends() -> None:
     config = NetConfig(body="lstm", inputs=("word",))
     with pytest.raises(ConfigError, match=r"net\.body = attention"):
         MixerNet(config, vocab_size=5, features=0, dense=1, delta=True, over_source=(1, 3))
+
+
+@pytest.mark.parametrize("encoder", ["lstm", "transformer"])
+def test_each_source_is_encoded_once_however_many_words_and_hypotheses_it_gets(
+    encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, _ = conditional(encoder=encoder)
+    body, read = model.mixer.net.body, list[int]()  # type: ignore[attr-defined]
+    monkeypatch.setattr(body.encoder, "forward", counting(body.encoder.forward, read))
+    sources = ["f1 f2 f3", "f4", "", "f1 f2 f3"]
+    together = [best[0] for best in model.translate(sources, width=3)]
+    assert read == [len(sources)]
+    assert max(len(one.words) for one in together) > 2, "one step alone would show nothing"
+    assert [str(next(model.translate([source], width=3))[0]) for source in sources] == [str(one) for one in together]
+    assert read == [len(sources), 1, 1, 1, 1]
+    assert not body._kept[1], "what was read is forgotten with its source"
+
+
+def counting(forward: Callable[..., torch.Tensor], read: list[int]) -> Callable[..., torch.Tensor]:
+    def counted(vectors_SBH: torch.Tensor, *rest: object) -> torch.Tensor:
+        read.append(vectors_SBH.shape[1])
+        return forward(vectors_SBH, *rest)
+
+    return counted
+
+
+def test_a_source_is_read_again_when_the_parameters_have_changed() -> None:
+    model, _ = conditional()
+    state = model.start(1, model.beside(["f1 f2"]))
+    before = model.distributions(state)
+    with torch.no_grad():
+        model.mixer.net.body.source_vectors.add_(1.0)  # type: ignore[attr-defined]
+    after = model.distributions(state)
+    fresh = model.distributions(model.start(1, model.beside(["f1 f2"])))
+    np.testing.assert_array_equal(after, fresh)
+    assert np.abs(after - before).max() > 1e-3
+
+
+@pytest.mark.parametrize(("length", "beam"), [(30, {}), (1000, {"longest": 0.1})])
+def test_a_long_source_takes_no_more_steps_than_its_length_allows(
+    length: int, beam: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, _ = conditional(seed=3)
+    steps, ask = list[int](), Mixture.log_distributions
+    monkeypatch.setattr(Mixture, "log_distributions", lambda own, states: steps.append(len(states)) or ask(own, states))
+    (best,) = next(model.translate([" ".join(f"f{number % 7}" for number in range(length))], width=2, **beam))
+    longest = int(Beam(**beam).longest * length) + 10
+    assert 1 <= len(best.places) == len(best.words) <= longest < 4 * length  # type: ignore[arg-type]
+    assert 1 < len(steps) <= longest and max(steps) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ from tests.small_pairs import write_pairs
 
 import modlm
 from modlm.blocks.block import Beside
+from modlm.counts.translation import align
 from modlm.errors import ConfigError, InputError
+from modlm.text.parallel import Parallel
 from modlm.training.blocks import dense_blocks
-from modlm.training.config_file import run_config, to_toml
+from modlm.training.config import RunConfig
+from modlm.training.config_file import check_files, read_config, run_config, to_toml
 from modlm.training.rows import rows
 from modlm.training.run import train
 from modlm.training.signals import Interrupted
@@ -39,7 +43,8 @@ def test_a_text_with_a_source_makes_a_conditional_model_that_translates(texts: d
     found = lm.perplexity(texts["test"], source=texts["test_source"])
     result = (tmp_path / "run" / "result.json").read_text(encoding="utf-8")
     assert f'"test_perplexity": {float(found):.4f}'[:24] in result
-    assert float(found) < float(lm.perplexity(texts["test"])), "the source helps"
+    assert float(found) < float(lm.perplexity(texts["test"], source=[""] * 12)), "the source helps"
+    assert lm.described()["model"] == "conditional"
     (best,) = lm.translate(["f1 8"])
     assert set(best[0].words) <= set(lm.vocabulary.words)
 
@@ -97,9 +102,67 @@ def test_a_fitted_mixer_takes_columns_over_the_source(texts: dict[str, str], tmp
     assert float(lm.perplexity(texts["test"], source=texts["test_source"])) == pytest.approx(result.test_perplexity)
 
 
-def test_the_settings_come_back_from_their_file(texts: dict[str, str], tmp_path: Path) -> None:
-    from modlm.training.config_file import read_config
+def test_empty_lines_on_either_side_are_sentences_like_any_other(texts: dict[str, str], tmp_path: Path) -> None:
+    holes = {}
+    for name, path in texts.items():
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        for place in (2, 5) if "source" in name else (3, 5):  # without a source, without a target, without both
+            lines[place] = ""
+        holes[name] = str(tmp_path / name)
+        Path(holes[name]).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    lm = modlm.train(**holes, out=tmp_path / "run", **SMALL)  # type: ignore[arg-type]
+    found = lm.perplexity(holes["test"], source=holes["test_source"])
+    assert found.sentences == 12 and np.isfinite(float(found))
+    told = json.loads((tmp_path / "run" / "result.json").read_text(encoding="utf-8"))
+    assert told["test_perplexity"] == pytest.approx(float(found), rel=1e-4)
+    assert len(list(lm.translate(["", "f1 8"], width=2))) == 2
+    assert lm.given("").score("") < 0
 
+
+@pytest.fixture
+def lexicon(texts: dict[str, str], tmp_path: Path) -> Path:
+    """A folder with the run's settings and, beside them, tables as a folder and as lines."""
+    table = align(Parallel.read(Path(texts["source"]), Path(texts["text"]))).table
+    table.save(tmp_path / "tables" / "folder")
+    table.write(tmp_path / "tables" / "lines.tsv")
+    return tmp_path
+
+
+def from_file(texts: dict[str, str], lexicon: Path, settings: str) -> RunConfig:
+    named = "".join(f'{name} = "{path}"\n' for name, path in texts.items())
+    toml = lexicon / "run.toml"
+    toml.write_text(
+        f'{named}kind = "interpolated"\nmixer = "static"\nfolds = 3\n[vocabulary]\nmin_count = 1\n'
+        f'[columns.estimated]\nblock = "lexicon"\n[columns.given]\nblock = "lexicon"\nsettings = {settings}\n'
+    )
+    return read_config(toml)
+
+
+@pytest.mark.parametrize("file", ["tables/folder", "tables/lines.tsv"])
+def test_a_table_from_a_file_stands_beside_an_estimated_one(
+    texts: dict[str, str], lexicon: Path, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (lexicon / "elsewhere").mkdir()
+    monkeypatch.chdir(lexicon / "elsewhere")
+    config = from_file(texts, lexicon, f'{{ file = "{file}" }}')
+    assert config.columns["given"].settings["file"] == str(lexicon / file), "as seen from the settings"
+    check_files(config)
+    result = train(config, lexicon / "run")
+    lm = modlm.load(lexicon / "run")
+    own = {name: block.table.row("f1") for name, block in lm.blocks.items() if name in ("estimated", "given")}  # type: ignore[attr-defined]
+    assert own["given"]["e1"] == pytest.approx(own["estimated"]["e1"], abs=1e-4)
+    assert float(lm.perplexity(texts["test"], source=texts["test_source"])) == pytest.approx(result.test_perplexity)
+
+
+def test_a_lexicon_that_is_not_there_or_is_estimated_as_well_is_refused(texts: dict[str, str], lexicon: Path) -> None:
+    with pytest.raises(InputError, match=r"no such file, but columns\.given\.settings\.file names it"):
+        check_files(from_file(texts, lexicon, '{ file = "none.tsv" }'))
+    config = from_file(texts, lexicon, '{ file = "tables/lines.tsv", nonsense = 3, hmm = 2 }')
+    with pytest.raises(ConfigError, match=r"columns\.given\.settings names a file and nonsense, hmm"):
+        train(config, lexicon / "run")
+
+
+def test_the_settings_come_back_from_their_file(texts: dict[str, str], tmp_path: Path) -> None:
     config = run_config({**SMALL, **texts})
     (tmp_path / "run.toml").write_text(to_toml(config), encoding="utf-8")
     assert read_config(tmp_path / "run.toml") == config

@@ -27,15 +27,15 @@ def with_features(blocks: Blocks, beside: Beside) -> Beside:
 
 
 def stretches_beside(
-    ids: Ids, sources: Sequence[Ids], start: int, given: Ids | None, *, size: int, wide: bool
+    ids: Ids, sources: Sequence[Ids], start: int, given: Sequence[Ids], *, size: int, wide: bool
 ) -> Iterator[tuple[slice, Sequence[Ids]]]:
     """Neighbouring stretches of whole sentences of about that size, with their sources; shorter if `wide`.
 
     Then there are columns for the words of sources, and the longer the longest of them, the fewer positions. Without
-    sources, all sentences have the given one.
+    sources, all sentences have the given one, if any.
     """
     starts = np.concatenate(([0], np.flatnonzero(ids[1:] == start) + 1, [len(ids)]))
-    sources = sources or ([] if given is None else [given] * (len(starts) - 1))
+    sources = sources or list(given) * (len(starts) - 1)
     if sources and len(sources) != len(starts) - 1:
         raise ConfigError(
             f"There are {len(sources):,} source sentences for {len(starts) - 1:,} sentences. Give one for each."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modlm.cli.options import Force, Json, Threads, argument, option
+from modlm.cli.options import Force, Json, Source, Threads, argument, option
 from modlm.cli.printing import print_json, print_table
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def certify(
         bool, option("--ids", "For a function: the text holds token ids, and so does what it is given.")
     ] = False,
     gguf: Annotated[str, option("--gguf FILE", "For a folder of transformers: its GGUF file.")] = "",
+    source: Source = None,
     named: Annotated[str, option("--model NAME", "For a server: which of its models.  [default: the first]")] = "",
     threads: Threads = None,
     force: Force = False,
@@ -49,6 +50,7 @@ def certify(
 
     \b
     modlm certify model test.txt
+    modlm certify runs/ja-en test.en --source test.ja
     modlm certify http://localhost:8765 test.txt
     modlm certify entry:next_probabilities test.txt -o certificate.html
     modlm certify entry:score test.txt --gives log-probabilities
@@ -59,7 +61,7 @@ def certify(
     from modlm.integrations.certified import any_subject
 
     refuse_existing(output, force=force)
-    subject = any_subject(model, gives=gives, ids=ids, gguf=gguf, named=named)
+    subject = any_subject(model, gives=gives, ids=ids, gguf=gguf, named=named, source=source)
     found = certified(subject, text, positions=positions, tokens=tokens, seed=seed, tolerance=tolerance)
     if output is not None:
         write(found, output)

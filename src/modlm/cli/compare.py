@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modlm.cli.options import Json, Source, Threads, argument, check_source, option
+from modlm.cli.options import Json, Source, Threads, argument, option
 from modlm.cli.printing import number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ def compare(
 
     names = [str(path) for path in paths[:-1]]
     models = [load(path) for path in paths[:-1]]
-    for model, path in zip(models, paths[:-1], strict=True):
-        check_source(model, path, source)
     comparison = compare_models(models, paths[-1], rng=np.random.default_rng(seed), draws=draws, source=source)
     print_json(as_records(comparison, names, most=words)) if json else _print_comparison(comparison, names, words)
 

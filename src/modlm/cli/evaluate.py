@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Source, Threads, argument, check_source, option
+from modlm.cli.options import EncodingErrors, ForeignTokenizer, Json, Source, Threads, argument, option
 from modlm.cli.printing import number, print_json, print_table
 from modlm.ground.files import scratch_folder
 
@@ -55,13 +55,14 @@ def evaluate(
     with readable_twice(text) as place:
         for path in models:
             model = load(path, tokenizer=tokenizer)
-            check_source(model, path, source)
-            model.perplexity([""])  # compiled code is loaded now, so that words/s is about the text alone
+            model.perplexity(
+                [""], source=[""] if model.reads.source else None
+            )  # compiled code is loaded now, so that words/s is about the text alone
             own = source if model.reads.source else None
             found = model.perplexity(place, source=own, encoding_errors=encoding_errors)
             report: dict[str, Any] = {"model": str(path), "text": str(text), **found.as_dict()}
             if by_frequency:
-                parts = perplexity_by_frequency(model, place, word_frequencies(model, train))
+                parts = perplexity_by_frequency(model, place, word_frequencies(model, train), source=own)
                 report["by_frequency"] = [part.as_dict() for part in parts]
             reports.append(report)
     print_json(reports if len(reports) > 1 else reports[0]) if json else _print_reports(reports)

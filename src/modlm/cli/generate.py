@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, option
+from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, SourceSentence, option
 from modlm.cli.printing import print_json
 
 
@@ -19,6 +19,7 @@ def generate(
     top_p: Annotated[float, option("--top-p X", "Draw from the top words of this total probability.")] = 1.0,
     max_words: Annotated[int, option("--max-words N", "Stop a sentence after this many words.")] = 100,
     seed: Annotated[int | None, option("--seed N", "Random seed; the same seed draws the same sentences.")] = None,
+    source: SourceSentence = None,
     tokenizer: ForeignTokenizer = None,
     json: Json = False,
 ) -> None:
@@ -35,6 +36,7 @@ def generate(
 
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, max_words=max_words)
     lm = load(model, tokenizer=tokenizer)
+    lm = lm if source is None else lm.given(source)
     rng = np.random.default_rng(seed)
     given = lm.vocabulary.split(context)
     drawn = (lm.vocabulary.join([*given, *lm.generate(sampling, context=context, rng=rng)]) for _ in range(count))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, argument, option
+from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, SourceSentence, argument, option
 from modlm.cli.printing import print_json, print_predictions
 
 
@@ -13,6 +13,7 @@ def next_words(
     context: Annotated[str, argument("CONTEXT", "The words before, in quotes; none for the start of a sentence.")] = "",
     k: Annotated[int, option("-k N", "How many words.", min=1)] = 10,
     middle: Annotated[bool, option("--middle", "The context does not begin a sentence.")] = False,
+    source: SourceSentence = None,
     tokenizer: ForeignTokenizer = None,
     json: Json = False,
 ) -> None:
@@ -23,10 +24,12 @@ def next_words(
     \b
     modlm next model "the company said"
     modlm next model "said it" --middle -k 5 --json
+    modlm next runs/ja-en "i am" --source "私 は 元気 で す 。"
     """  # fmt: skip
     from modlm.model.folder import load
 
     lm = load(model, tokenizer=tokenizer)
+    lm = lm if source is None else lm.given(source)
     predictions = lm.next_words(context, k, start=not middle)
     if json:
         print_json([{"word": p.word, "probability": p.probability, "shares": p.shares} for p in predictions])

@@ -12,7 +12,6 @@ import typer
 from modlm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from modlm.model.language_model import LanguageModel
     from modlm.text.options import TextOptions
 
 T = TypeVar("T")
@@ -43,6 +42,9 @@ Force = Annotated[bool, option("--force", "Overwrite what is there already.")]
 Threads = Annotated[int | None, option("--threads N", "Threads.  [default: all cores]", min=1, callback=_set_threads)]
 Source = Annotated[
     Path | None, option("--source TEXT", "The source of each line of the text, for models that read one.")
+]
+SourceSentence = Annotated[
+    str | None, option("--source SENTENCE", "The source of what is said, for models that read one; it may be empty.")
 ]
 TrainingText = Annotated[list[Path] | None, option("--text TEXT", "Text to train on. Repeatable: each is a source.")]
 VocabOption = Annotated[Path | None, option("--vocab FILE", "Words to know, one per line; all others are unknown.")]
@@ -139,9 +141,3 @@ def spark_settings(conf: list[str] | None) -> dict[str, str]:
         if "=" not in setting or not setting.startswith("spark."):
             raise ConfigError(f"--conf takes a setting of Spark, spark.NAME=VALUE, not {setting!r}.")
     return dict(setting.split("=", 1) for setting in conf or [])
-
-
-def check_source(model: LanguageModel, path: Path, source: Path | None) -> None:
-    """A model that reads sources cannot do without."""
-    if model.reads.source and source is None:
-        raise ConfigError(f"{path} reads the source of each sentence. Give them, line by line, with --source TEXT.")

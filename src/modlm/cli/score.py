@@ -18,6 +18,7 @@ from modlm.cli.options import (
     Json,
     Master,
     ModelArgument,
+    Source,
     Threads,
     argument,
     option,
@@ -37,6 +38,7 @@ def score(
     model: ModelArgument,
     texts: Annotated[list[Path] | None, argument("TEXT...", "One sentence per line; - for standard input.")] = None,
     words: Annotated[bool, option("--words", "Also print a line for each word and sentence end.")] = False,
+    source: Source = None,
     by_document: Annotated[
         bool, option("--documents", "TEXT holds documents: JSON lines, Parquet, or plain text.")
     ] = False,
@@ -76,6 +78,7 @@ def score(
     \b
     modlm score model test.txt
     echo "the company said" | modlm score model --words
+    modlm score runs/ja-en test.en --source test.ja
     modlm score model web.jsonl.zst --documents --field content --id url -o scores.jsonl
     modlm score model web.parquet --documents --keep --buckets terciles -o bucketed.jsonl.gz --on-error skip
     modlm score model 'hdfs://data/web/*.parquet' --documents --id url -o hdfs://data/scores --master spark://host:7077
@@ -83,6 +86,8 @@ def score(
     """  # fmt: skip
     from modlm.model.folder import load
 
+    if source is not None and (by_document or len(texts or ()) != 1 or texts == [Path("-")]):
+        raise ConfigError("--source has the source of each line of a text. Name one text, a file, without --documents.")
     if by_document:
         from modlm.evaluation.document_files import DocumentOptions
 
@@ -113,7 +118,10 @@ def score(
     if output is not None or keep or buckets or id_field or engine or master or conf:
         raise ConfigError("--output, --keep, --buckets, --id and --engine are about documents. Add --documents.")
     lm = load(model, tokenizer=tokenizer)
-    each = [scored(lm, text, with_words=words, encoding_errors=encoding_errors) for text in texts or [Path("-")]]
+    each = [
+        scored(lm, text, source=source, with_words=words, encoding_errors=encoding_errors)
+        for text in texts or [Path("-")]
+    ]
     records = chain.from_iterable(each)
     if json:
         separator = "["
@@ -130,12 +138,16 @@ def score(
 
 
 def scored(
-    lm: LanguageModel, text: Path, *, with_words: bool, encoding_errors: str = "strict"
+    lm: LanguageModel, text: Path, *, source: Path | None = None, with_words: bool, encoding_errors: str = "strict"
 ) -> Iterator[dict[str, Any]]:
     """A record for each sentence, in order; a few thousand are in memory at a time."""
-    from modlm.model.scored_text import names_of, scored_along
+    from modlm.blocks.block import ALONE, Beside
+    from modlm.model.scored_text import names_of, scored_along, with_source
 
-    for part, block in scored_along(lm, _read(lm, text, encoding_errors)):
+    beside = ALONE
+    if source is not None:
+        beside = Beside(with_source(lm, text, source, encoding_errors=encoding_errors).sources)
+    for part, block in scored_along(lm, _read(lm, text, encoding_errors), beside):
         lines = bytes(block.text[: block.bytes]).decode().split("\n")[:-1]
         sentences = [line.removesuffix("\r") for line in lines]
         records = part.sentence_records(names_of(lm.vocabulary, sentences) if with_words else None)

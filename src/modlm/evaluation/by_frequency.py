@@ -63,13 +63,18 @@ def word_frequencies(model: LanguageModel, text: Text | Corpus | None = None) ->
 
 
 def perplexity_by_frequency(
-    model: LanguageModel, text: Text | Corpus, frequencies: Ints, *, limits: Sequence[float] = LIMITS
+    model: LanguageModel,
+    text: Text | Corpus,
+    frequencies: Ints,
+    *,
+    source: Text | None = None,
+    limits: Sequence[float] = LIMITS,
 ) -> list[FrequencyBand]:
     """A band for each limit; sentence ends are words like any other. `frequencies` is by word id."""
     if len(frequencies) != len(model.vocabulary):
         raise ConfigError(f"There are {len(frequencies):,} frequencies for {len(model.vocabulary):,} words.")
     seen, totals = np.zeros(len(limits), dtype=np.int64), np.zeros(len(limits))
-    for part in scored_parts(model, text):
+    for part in scored_parts(model, text, source=source):
         for place, limit in enumerate(limits):
             inside = frequencies[part.ids] <= limit
             seen[place] += np.count_nonzero(inside)

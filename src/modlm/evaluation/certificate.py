@@ -110,7 +110,8 @@ def certify(
     """The certificate of a model on a text: at `positions` drawn from its first `tokens`.
 
     The model is one of ours, a `Subject`, a function from the words before to probabilities, or, with
-    `gives="log-probabilities"`, one from a text to its log-probabilities. `tolerance` is for logarithms (nats).
+    `gives="log-probabilities"`, one from a text to its log-probabilities. `source` has the source of each line, for a
+    model of ours that reads them. `tolerance` is for logarithms (nats).
     """
     if positions < 1 or tokens < 2:
         raise ConfigError(f"A certificate needs a position and two tokens, not {positions} and {tokens}.")

@@ -10,25 +10,28 @@ import hashlib
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from modlm.blocks.block import Beside
 from modlm.errors import ConfigError, InputError
 from modlm.ground.arrays import Floats, Ids
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
-from modlm.model.scored_text import read_parts
+from modlm.model.scored_text import read_parts, with_source
 from modlm.text.sources import source_of
 from modlm.text.vocabulary import END, END_NAME
 
 Tokens = tuple[Any, ...]
 Scores = Callable[[Tokens], Floats]
 KEPT = 512  # answers that are kept rather than asked for again
+NO_SOURCE = "Only models of ours are asked beside a source. Leave the source out."
 GIVES = ("probabilities", "log-probabilities")
 
 
@@ -55,12 +58,17 @@ class Subject:
     fingerprints: dict[str, str] = field(default_factory=dict)
 
 
-def subject_of(model: Any, *, name: str = "", gives: str = GIVES[0], ids: bool = False) -> Subject:
-    """What can be asked of a model of ours, of a function, or of an object with `probabilities` and `log_probs`."""
+def subject_of(model: Any, *, name: str = "", gives: str = GIVES[0], ids: bool = False, source: Any = None) -> Subject:
+    """What can be asked of a model of ours, of a function, or of an object with `probabilities` and `log_probs`.
+
+    `source` has the source of each line of the text, for a model of ours that reads them.
+    """
     if gives not in GIVES:
         raise ConfigError(f"A function gives {' or '.join(GIVES)}, not {gives!r}.")
     if isinstance(model, LanguageModel):
-        return of_model(model, name or model.folder or repr(model))
+        return of_model(model, name or model.folder or repr(model), source)
+    if source is not None:
+        raise ConfigError(NO_SOURCE)
     probabilities, log_probs = (getattr(model, way, None) for way in ("probabilities", "log_probs"))
     if not callable(model) and probabilities is None and log_probs is None:
         raise ConfigError(f"A {type(model).__name__} is no model, no function, and has no `probabilities`.")
@@ -73,9 +81,12 @@ def subject_of(model: Any, *, name: str = "", gives: str = GIVES[0], ids: bool =
 # ---- models of ours --------------------------------------------------------------------------------------------------
 
 
-def of_model(model: LanguageModel, name: str) -> Subject:
-    """All that a model of ours answers: texts in one go, in pieces, by states, and whole distributions after words."""
-    vocabulary = model.vocabulary
+def of_model(model: LanguageModel, name: str, source: Any = None) -> Subject:
+    """All that a model of ours answers: texts in one go, in pieces, by states, and whole distributions after words.
+
+    With a source, line n of whatever is asked stands beside the source of line n of the text that was read.
+    """
+    vocabulary, sources = model.vocabulary, list[Ids]()
     carries = model.reads.document or model.reads.learns
 
     def flat(tokens: Tokens, *, closed: bool = True) -> Ids:
@@ -87,38 +98,57 @@ def of_model(model: LanguageModel, name: str) -> Subject:
                 out.append(vocabulary.start)
         return np.array([*out, END] if closed and (not tokens or tokens[-1] != END) else out, np.uint32)
 
+    def beside(ids: Ids) -> Beside:
+        lines = int(np.count_nonzero(ids == vocabulary.start)) if sources else 0
+        return Beside([sources[line % len(sources)] for line in range(lines)])
+
+    def given(tokens: Tokens) -> LanguageModel:
+        """The model beside the source of the line that goes on after the tokens."""
+        own = copy(model)
+        own.source = sources[tokens.count(END) % len(sources)] if sources else model.source
+        return own
+
     def scored(ids: Ids, scores: Floats, count: int) -> Floats:
         own: Floats = np.asarray(scores)[ids != vocabulary.start][:count]
         return own
 
     def batched(tokens: Tokens) -> Floats:
         ids = flat(tokens)
-        return scored(ids, model.log_probs(ids), len(tokens))
+        scores = cast(Mixture, model).log_probs(ids, beside(ids)) if sources else model.log_probs(ids)
+        return scored(ids, scores, len(tokens))
 
     def streamed(tokens: Tokens) -> Floats:
         ids = flat(tokens)
         cuts = [*np.flatnonzero(ids == vocabulary.start).tolist(), len(ids)]
-        pieces = [out for _, out in model.along(ids[low:high] for low, high in pairwise(cuts))]
+        pieces = [out for _, out in model.along((ids[low:high] for low, high in pairwise(cuts)), beside(ids))]
         return scored(ids, np.concatenate(pieces), len(tokens))
 
     def stepwise(tokens: Tokens) -> Floats:
-        states, found = model.start(1), []
+        states, found = given(()).start(1), []
         for at, token in enumerate(tokens):
             states, log_prob = model.advance(states, np.array([token], np.uint32))
             found.append(float(log_prob[0]))
             if token == END and at + 1 < len(tokens):
                 start = np.array([vocabulary.start], np.uint32)
-                states = model.advance(states, start)[0] if carries else model.start(1)
+                own = given(tokens[: at + 1])
+                states = model.advance(states, start)[0] if carries else own.start(1)
+                if sources:
+                    states["source"][0] = own.source
         return np.array(found)
 
     def distribution(tokens: Tokens) -> Floats:
         ids = flat(tokens, closed=False)
         window = ids if carries else ids[np.flatnonzero(ids == vocabulary.start)[-1] :]
-        row_J: Floats = np.asarray(model.distributions(model.state_after(window[None, -model.window_length :]))[0])
+        states = given(tokens).state_after(window[None, -model.window_length :])
+        row_J: Floats = np.asarray(model.distributions(states)[0])
         return row_J
 
     def read(text: Any, count: int) -> Tokens:
         found: list[int] = []
+        if source is not None:
+            pairs = with_source(model, text, source)
+            text, prints["source"] = pairs.target, pairs.source.fingerprint
+            sources[:] = pairs.sources
         for part in read_parts(text, vocabulary):
             found += part.ids[part.ids != vocabulary.start][: count - len(found)].tolist()
             if len(found) >= count:

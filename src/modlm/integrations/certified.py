@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from modlm.errors import InputError, require
-from modlm.evaluation.subjects import KEPT, Subject, Tokens, lines_of, named_function, subject_of
+from modlm.errors import ConfigError, InputError, require
+from modlm.evaluation.subjects import KEPT, NO_SOURCE, Subject, Tokens, lines_of, named_function, subject_of
 from modlm.ground.arrays import Floats
 from modlm.model.folder import load
 from modlm.text.vocabulary import END_NAME, UNKNOWN_NAME
@@ -23,20 +23,22 @@ LOG_OF_NOTHING = -9999.0  # as OpenAI's answers write it
 
 
 def any_subject(
-    model: str, *, gives: str = "probabilities", ids: bool = False, gguf: str = "", named: str = ""
+    model: str, *, gives: str = "probabilities", ids: bool = False, gguf: str = "", named: str = "", source: Any = None
 ) -> Subject:
     """What a string names: an address, `module:function`, a folder of `transformers`, or a model of ours."""
     if model.startswith(("http://", "https://")):
+        if source is not None:
+            raise ConfigError(NO_SOURCE)
         return of_server(model.rstrip("/"), named)
     path = Path(model)
     if ":" in model and not path.exists() and not model.startswith("hf://"):
-        return subject_of(named_function(model), name=model, gives=gives, ids=ids)
+        return subject_of(named_function(model), name=model, gives=gives, ids=ids, source=source)
     if gguf or (path.is_dir() and (path / "config.json").exists() and not (path / "model.json").exists()):
-        return of_transformers(path, gguf)
-    return subject_of(load(model), name=model)
+        return of_transformers(path, gguf, source)
+    return subject_of(load(model), name=model, source=source)
 
 
-def of_transformers(folder: Path, gguf: str = "") -> Subject:
+def of_transformers(folder: Path, gguf: str = "", source: Any = None) -> Subject:
     """A causal language model as the only column of a mixture, so it answers whatever ours do."""
     for package, extra in (("torch", "neural"), ("transformers", "hf")):
         require(package, extra=extra, purpose="A causal language model")
@@ -47,7 +49,8 @@ def of_transformers(folder: Path, gguf: str = "") -> Subject:
 
     lm = CausalLm.load(folder, gguf=gguf)
     block = CausalLmBlock.of(lm, Reading(), path=folder, gguf=gguf)
-    subject = subject_of(Mixture(lm.vocabulary, {"lm": block}, StaticMixer(np.ones(1))), name=str(folder))
+    mixture = Mixture(lm.vocabulary, {"lm": block}, StaticMixer(np.ones(1)))
+    subject = subject_of(mixture, name=str(folder), source=source)
     subject.fingerprints["model"] = block.source["sha256"]
     return subject
 

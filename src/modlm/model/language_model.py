@@ -80,6 +80,8 @@ class LanguageModel(abc.ABC):
     """The folder that it was loaded from."""
     observed: Any = None
     """What blocks that learn keep of the texts that the model was given to observe; every reading goes on from it."""
+    source: Ids | None = None
+    """Of every sentence that comes without one, for models that read them; None: each must have its own."""
     spelling: Spelling | None = None
     """What unknown words cost for their letters wherever a text with its real words is scored; None: nothing."""
 
@@ -256,6 +258,12 @@ class LanguageModel(abc.ABC):
     def beside(self, sources: Iterable[str | Sequence[str]]) -> Beside:
         """Source sentences as what stands beside sentences."""
         raise ConfigError("The model reads no source, so give it sentences alone.")
+
+    def given(self, source: str | Sequence[str]) -> Self:
+        """The language model of the translations of one source: what it is beside that, in all that it does."""
+        model = copy.copy(self)
+        (model.source,) = self.beside([source]).sources
+        return model
 
     def save(self, target: str | os.PathLike[str], *, card: str = "", overwrite: bool = False) -> None:
         """Write a model folder, which `modlm.load` opens; `card` says in Markdown what the model is."""

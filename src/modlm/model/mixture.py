@@ -10,7 +10,6 @@ state refers to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
@@ -47,6 +46,11 @@ from modlm.store.folder import COLUMNS, Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 16  # positions whose rows are in memory at a time
+NO_WORDS: Ids = np.zeros(0, np.uint32)
+NO_SOURCE = (
+    "The model reads the source of each sentence, but none was given. Give it: lm.given(sentence), or source=... beside "
+    "a text."
+)
 WINDOWS = 64  # contexts whose J by K columns are in memory at a time
 
 
@@ -64,7 +68,6 @@ class Mixture(LanguageModel):
                     f"{len(vocabulary):,}. Give all blocks the vocabulary of the mixture."
                 )
         self.vocabulary, self.blocks, self.mixer = vocabulary, dict(blocks), mixer
-        self.source: Ids = np.zeros(0, np.uint32)  # of every sentence that comes without one
         mixer.check(self.layout)
         ordered = sorted(self.blocks.items(), key=lambda named: named[1].per_source)
         self.dense = {name: block for name, block in ordered if block.kind != DELTA}
@@ -93,7 +96,8 @@ class Mixture(LanguageModel):
             counted = any(not isinstance(block, ConstantBlock) for block in self.dense.values())
             kinds = {(True, True): "hybrid", (True, False): "neural", (False, True): "interpolated"}
             deltas = self.layout.deltas > 0
-            about = {"model": kinds[deltas, counted or not deltas], **about}
+            kind = "conditional" if self.reads.source else kinds[deltas, counted or not deltas]
+            about = {"model": kind, **about}
         widths, blocks = self._widths, self.blocks.items()
         return about | {"blocks": [{"name": name, "kind": own.kind, "columns": widths[name]} for name, own in blocks]}
 
@@ -109,11 +113,12 @@ class Mixture(LanguageModel):
             raise ConfigError("The model reads no source, so give it sentences alone.")
         return Beside([words.encode(source) for source in sources])
 
-    def given(self, source: str | Sequence[str]) -> Self:
-        """The language model of the translations of one source: what the mixture is beside it, in all that it does."""
-        model = copy(self)
-        (model.source,) = self.beside([source]).sources
-        return model
+    @property
+    def _given(self) -> Sequence[Ids]:
+        """The source of a sentence that comes without one of its own; an error where one is read and none was given."""
+        if self.reads.source and self.source is None:
+            raise ConfigError(NO_SOURCE)
+        return [] if self.source is None else [self.source]
 
     @property
     def _widths(self) -> dict[str, int]:
@@ -189,25 +194,27 @@ class Mixture(LanguageModel):
 
     def learned(self, ids: Ids, memory: Any) -> Any:
         """What the blocks that learn keep after a text, by name."""
-        for place, sources in self._stretches(ids, ()):
-            own = Beside(sources, memory)
+        for place, _ in stretches_beside(ids, (), self.vocabulary.start, (), size=CHUNK, wide=False):
+            own = Beside(memory=memory)
             memory = {name: block.rows(ids[place], own.of(name)).memory for name, block in self.learners.items()}
         return memory
 
     def _stretches(self, ids: Ids, sources: Sequence[Ids]) -> Iterator[tuple[slice, Sequence[Ids]]]:
         """Neighbouring stretches of whole sentences with their sources."""
-        given, wide = self.source if self.reads.source else None, bool(self.layout.over_source)
+        given = () if sources or not len(ids) else self._given
+        wide = bool(self.layout.over_source)
         return stretches_beside(ids, sources, self.vocabulary.start, given, size=CHUNK, wide=wide)
 
     def shares_along(self, ids: Ids, beside: Beside = ALONE) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights of every word of a sentence and its end, in one pass of each block over it."""
-        own = with_features(self.dense, replace(beside, sources=beside.sources or [self.source]))
+        own = with_features(self.dense, replace(beside, sources=beside.sources or self._given))
         rows = self.rows(ids, own.knowing(self.observed))
         weights_TK = self.mixer.weights_along(ids, rows.features_TF, own)
         return self._names(own.sources), self._with_delta(rows.probs_TK[1:]), weights_TK[1:]
 
     def _names(self, sources: Sequence[Ids]) -> tuple[str, ...]:
-        return self.layout.names_over(sources or [self.source], self.source_vocabulary)
+        sources = sources or [NO_WORDS if self.source is None else self.source]
+        return self.layout.names_over(sources, self.source_vocabulary)
 
     # ---- states --------------------------------------------------------------------------------------------------
 
@@ -364,8 +371,8 @@ class Mixture(LanguageModel):
         if self.learners:
             states["memory"] = one_each(beside.knowing(self.observed).memory, count)
         if self.reads.source:
-            for place in range(count):
-                states["source"][place] = beside.sources[place] if beside.sources else self.source
+            for place, source in enumerate(beside.sources or list(self._given) * count):
+                states["source"][place] = source
         states["words"] = NOTHING
         states["words"][:, -1] = word
         return states

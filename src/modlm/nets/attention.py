@@ -10,17 +10,19 @@ for each word of the longest source, NEVER where a source has no such word.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
+from weakref import ref
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from modlm.ground.arrays import Ids
 from modlm.nets.bodies import Lstm
 from modlm.nets.dropout import Dropout
+from modlm.nets.fast_bodies import version_of
 from modlm.nets.initial import ATTENDED, NEVER, glorot, word_vectors
 from modlm.nets.transformer import Layer, heads_of
 
@@ -50,13 +52,17 @@ class AttentionLstm(Lstm):
         self.columns, features = columns
         asked = self.columns * (hidden + features)
         self.pointers = nn.Parameter(glorot(asked, hidden, generator)) if asked else None
+        self._kept: tuple[object, dict[int, tuple[Any, Tensor]]] = ((), {})
 
     def forward(
         self, inputs_TBI: Tensor, state_SBH: Tensor | None, dropout: Dropout | None, sources: Sequence[Ids] = (),
         source_features_BSF: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """Hidden vectors and behind them logits of the source columns (T, B, H + columns x S), and the state after."""
-        encoded_SBH, lengths_B = self.encoded(sources or [NO_WORDS] * inputs_TBI.shape[1], dropout)
+        sources = sources or [NO_WORDS] * inputs_TBI.shape[1]
+        again = len(inputs_TBI) == 1 or all(id(source) in self._kept[1] for source in sources)
+        read = self.remembered if again and dropout is None and not torch.is_grad_enabled() else self.encoded
+        encoded_SBH, lengths_B = read(sources, dropout)
         places_S = torch.arange(len(encoded_SBH), device=lengths_B.device)
         there_BS = places_S < lengths_B[:, None]
         keys_BHS = encoded_SBH.permute(1, 2, 0)
@@ -89,6 +95,22 @@ class AttentionLstm(Lstm):
         place = {source: number for number, source in enumerate(different)}
         which_B = torch.tensor([place[id(source)] for source in sources], device=encoded_SBH.device)
         return encoded_SBH.index_select(1, which_B), lengths_B[which_B]
+
+    def remembered(self, sources: Sequence[Ids], dropout: Dropout | None = None) -> tuple[Tensor, Tensor]:
+        """The same word by word: a source is read once for as long as it and the parameters stay as they are."""
+        if self._kept[0] != (version := version_of(self)):
+            self._kept = (version, {})
+        kept = self._kept[1]
+        if new := [source for key, source in {id(source): source for source in sources}.items() if key not in kept]:
+            encoded_SBH, lengths_B = self.encoded(new, None)
+            for place, (source, length) in enumerate(zip(new, lengths_B.tolist(), strict=True)):
+                gone = ref(source, lambda _, key=id(source): kept.pop(key, None))  # type: ignore[misc]
+                kept[id(source)] = (gone, encoded_SBH[:length, place].clone())
+        every = [kept[id(source)][1] for source in sources]
+        return pad_sequence(every), torch.tensor([len(own_SH) for own_SH in every], device=every[0].device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": ((), {})}
 
     def _begun(self, state_SBH: Tensor | None, encoded_SBH: Tensor, there_BS: Tensor) -> Tensor:
         """The state before the first word comes from the mean of the source; no other state is 0 throughout."""

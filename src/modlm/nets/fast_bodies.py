@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from modlm.ground.arrays import Ints
 from modlm.nets import scoring_kernels
@@ -107,6 +107,6 @@ def in_singles(net: MixerNet) -> bool:
     return first.device.type == "cpu" and first.dtype == torch.float32
 
 
-def version_of(net: MixerNet) -> tuple[tuple[int, int], ...]:
+def version_of(net: nn.Module) -> tuple[tuple[int, int], ...]:
     """Changes whenever a parameter does."""
     return tuple((tensor.data_ptr(), tensor._version) for tensor in net.parameters())

@@ -23,7 +23,7 @@ from modlm.counts.counts import Counts
 from modlm.counts.counts_folder import open_counts
 from modlm.counts.imported import import_counts
 from modlm.counts.translation.estimation import AlignmentOptions, estimate_table, estimate_without
-from modlm.counts.translation.table import TranslationTable
+from modlm.counts.translation.table import read_table
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, InputError, VocabularyError
 from modlm.families import BLOCKS
@@ -119,7 +119,12 @@ def _over_source(config: RunConfig, name: str, pairs: Parallel | None) -> RunBlo
     if own.block == COPY:
         return RunBlock(CopyBlock(*words))
     if "file" in own.settings:
-        return RunBlock(LexiconBlock(TranslationTable.from_file(own.settings["file"], *words)))
+        if others := [other for other in own.settings if other != "file"]:
+            raise ConfigError(
+                f"columns.{name}.settings names a file and {', '.join(others)}, but a table from a file is not "
+                f"estimated. Leave out one or the other, or give each table a block of its own."
+            )
+        return RunBlock(LexiconBlock(read_table(own.settings["file"], *words)))
     with _settings_of(name, own):
         options = AlignmentOptions(**own.settings)
     cuts = fold_cuts(pairs.target.sources or (len(pairs),), config.folds)

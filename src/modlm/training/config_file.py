@@ -28,6 +28,7 @@ TAKEN = ("uniform", "unknown", "delta")  # columns that have these names already
 FILES = (
     "text", "valid", "test", "source", "valid_source", "test_source", "vocabulary.file", "vocabulary.tokenizer",
     "columns.*.text", "columns.*.counts", "columns.*.model", "columns.*.settings.index",
+    "columns.*.settings.file",
 )  # fmt: skip
 USUAL: dict[str, Table] = {  # sections 5.1 and 5.3 of the paper
     "neural": {"extra": (), "net": {"inputs": ("word",), "dropout": 0.5}},
@@ -251,6 +252,8 @@ def check_files(config: RunConfig) -> None:
         lists += [(f"columns.{name}.text", path) for path in block.text]
         lists += [(f"columns.{name}.counts", path) for path in block.counts]
         named[f"columns.{name}.model"] = block.model
+        paths = {own: path for own in ("index", "file") if isinstance(path := block.settings.get(own), str)}
+        named |= {f"columns.{name}.settings.{own}": path for own, path in paths.items()}
     for setting, path in [*lists, *named.items()]:
         if path and not Path(path).exists():
             raise InputError(f"there is no such file, but {setting} names it.", path=path)
