@@ -8,7 +8,7 @@ export function describe(names) {
   const blocks = [];
   return names.map((name) => {
     const gram = /^(?:(.*)\/)?(\d+)-gram$/.exec(name);
-    const block = gram ? (gram[1] ?? "") : name;
+    const block = gram ? (gram[1] ?? "") : name.replace(/\[\d+\] .*$/, ""); // of the columns over a source
     const special = ["delta", "uniform", "unknown"].find((kind) => block === kind || name.endsWith(`/${kind}`));
     if (special) return { name, label: name.replace("/", " "), block: null, order: null, class: `column ${special}` };
     if (!blocks.includes(block)) blocks.push(block);
