@@ -154,7 +154,9 @@ def test_translations_are_those_of_the_model_and_tell_where_each_word_comes_from
 def test_shares_sum_to_one_and_weights_are_lambda(client: TestClient, model: Mixture) -> None:
     body = {"source": SOURCE, "unknown": "keep"}
     told = client.post("/translate", json=body).json()["sentences"][0]["translations"][0]
-    assert told == client.post("/translate", json={**body, "source": [SOURCE]}).json()["sentences"][0]["translations"][0]
+    assert (
+        told == client.post("/translate", json={**body, "source": [SOURCE]}).json()["sentences"][0]["translations"][0]
+    )
     explained = model.given(SOURCE).explain(told["text"])
     for word, expected in zip(told["words"], explained, strict=True):
         assert sum(word["blocks"].values()) == pytest.approx(1)

@@ -46,7 +46,7 @@ export class AlignView {
       this.#input.value = values.source;
       wide.replaceChildren(...this.#parts);
     }
-    this.#beam.value = values.beam;
+    this.#beam.value = BEAMS.includes(values.beam) ? values.beam : BEST;
     this.#ask();
   }
 
@@ -68,7 +68,8 @@ export class AlignView {
 
   async #ask() {
     const { model, values, server } = this.#app;
-    const asked = `${model}\n${values.source}\n${values.beam}`;
+    const beam = Number(this.#beam.value);
+    const asked = `${model}\n${values.source}\n${beam}`;
     if (asked === this.#asked) return;
     this.#asked = asked;
     const signal = this.#latest.begin();
@@ -76,7 +77,7 @@ export class AlignView {
     if (!values.source) return;
     this.#parts.forEach((part) => part.classList.add("stale"));
     try {
-      const body = { model, source: values.source, beam: values.beam, n_best: Math.min(BEST, values.beam) };
+      const body = { model, source: values.source, beam, n_best: Math.min(BEST, beam) };
       const { sentences } = await server.post("translate", body, { signal });
       this.#trouble.replaceChildren();
       this.#show(sentences[0], 0);
