@@ -252,8 +252,8 @@ class TranslationRecord(AnswerPart):
     """One translation; log_prob is that of the words that the model chose, before any `<unk>` was replaced."""
 
     text: str
-    log_prob: float
-    score: Annotated[float, told("By which translations are in order: log_prob over ((5 + n) / 6) ** length_penalty.")]
+    log_prob: LogProb
+    score: Annotated[float | None, told("By which translations are in order: log_prob over ((5 + n) / 6) ** length_penalty.")]
     words: list[TranslatedWord]
 
 

@@ -112,9 +112,7 @@ class Service:
 
     async def _scored(self, served: Served, sentences: Sequence[str], finish: Callable[[ScoredText], T]) -> T:
         words = check_sentences(sentences, self.limits)
-        if (
-            served.model is not self.library.models[served.name].model
-        ):  # a session's, or beside a source: nobody else asks
+        if served.model is not self.library.models[served.name].model:  # of a session, or beside a source
             return await self.worked(lambda: finish(score_sentences(served.model, sentences)))
         return await self.batchers[served.name].score(sentences, words, finish)
 
