@@ -253,7 +253,7 @@ class TranslationRecord(AnswerPart):
 
     text: str
     log_prob: LogProb
-    score: Annotated[float | None, told("By which translations are in order: log_prob over ((5 + n) / 6) ** length_penalty.")]
+    score: Annotated[float | None, told("Puts translations in order: log_prob over ((5 + n) / 6) ** length_penalty.")]
     words: list[TranslatedWord]
 
 
