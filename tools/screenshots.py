@@ -1,6 +1,11 @@
 """The pictures of docs/explorer.md, taken in Chromium from the folder that `modlm demo` leaves.
 
 modlm demo && python tools/screenshots.py demo
+
+Those of Translate are of a model of the first 5,000 pairs of the Tanaka corpus, and need a Japanese font:
+
+modlm train --text train.en --source train.ja --valid dev.en --valid-source dev.ja --epochs 5 --hidden 150 \
+    --threads 1 -o runs/ja-en && python tools/screenshots.py --translate runs/ja-en
 """
 
 from __future__ import annotations
@@ -37,23 +42,35 @@ VIEWS: dict[str, dict[str, Any]] = {
     "compare": {"view": "compare", "models": "ngram,hybrid", **WRITTEN},
     "why": {"view": "why", **WRITTEN},
     "runs": {"view": "runs"},
+    "align": {"view": "align", "source": "私 達 は その 手紙 を 読 ん だ 。"},
 }
+HOVERED = {"align": '.heat[aria-label^="“読” → “read”"]'}
+"""What the mouse points at."""
 DARK = ("next",)
-PHONES = (("text", "light", ""), ("next", "dark", ".product"), ("why", "light", ".why-table"))
+PHONES = {
+    "text": ("light", ""),
+    "next": ("dark", ".product"),
+    "why": ("light", ".why-table"),
+    "align": ("dark", ".align-grid"),
+}
 
 
 def main() -> None:
     """Serve, look, save."""
-    with serving(sys.argv[1]) as address, sync_playwright() as playwright:
+    of_translation = sys.argv[1] == "--translate"
+    names = [name for name in VIEWS if (name == "align") == of_translation]
+    with serving(sys.argv[-1]) as address, sync_playwright() as playwright:
         path = os.environ.get("MODLM_CHROMIUM") or shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        for name in VIEWS:
+        for name in names:
             save(picture(browser, address, name, "light", DESKTOP), f"explorer-{name}")
-        for name in DARK:
-            save(picture(browser, address, name, "dark", DESKTOP), f"explorer-{name}-dark")
-        for name, scheme, scroll in PHONES:
-            save(picture(browser, address, name, scheme, PHONE, scroll=scroll), f"explorer-phone-{name}")
-        save_product(browser, address)
+            if name in DARK:
+                save(picture(browser, address, name, "dark", DESKTOP), f"explorer-{name}-dark")
+            if name in PHONES:
+                scheme, scroll = PHONES[name]
+                save(picture(browser, address, name, scheme, PHONE, scroll=scroll), f"explorer-phone-{name}")
+        if not of_translation:
+            save_product(browser, address)
         browser.close()
 
 
@@ -82,6 +99,8 @@ def picture(
     if scroll:
         page.locator(scroll).first.evaluate("(own) => window.scrollTo(0, own.getBoundingClientRect().top - 160)")
         page.wait_for_timeout(300)
+    elif name in HOVERED:
+        page.locator(HOVERED[name]).hover()
     found = Image.open(BytesIO(page.screenshot()))
     page.close()
     return found.convert("RGB")

@@ -48,6 +48,11 @@ def served(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 
 @pytest.fixture(scope="module")
+def axe() -> Any:
+    return pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe for Playwright is missing").Axe()
+
+
+@pytest.fixture(scope="module")
 def context(browser: Any) -> Iterator[Any]:
     """What tabs share: a cache, so that the page loads faster from the second time on."""
     context = new_context(browser)

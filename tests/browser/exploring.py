@@ -23,6 +23,7 @@ ALIVE = {
     "Why": ".why-table tbody tr", "Runs": ".chart path.curve",
 }  # fmt: skip
 """Names of the explorer's pages, and what each has when it has something to show."""
+SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 844}}
 SENTENCES = [
     "the cat sat on the mat",
     "the dog sat on the rug",
@@ -174,6 +175,12 @@ class Explorer:
         request = urllib.request.Request(self.served.address + path, data, {"content-type": "application/json"})
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
+
+
+def violations(axe: Any, explorer: Explorer) -> list[str]:
+    """What axe complains about on the page as it stands."""
+    found = axe.run(explorer.page).response["violations"]
+    return [f"{own['id']}: {own['help']}: {node['html'][:160]}" for own in found for node in own["nodes"]]
 
 
 def new_context(browser: Any, **settings: Any) -> Any:

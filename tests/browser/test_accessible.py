@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from browser.exploring import Explorer, Served
+from browser.exploring import SIZES, Explorer, Served, violations
 
 pytestmark = pytest.mark.xdist_group("browser accessible")  # one browser and one server for all of them
 
@@ -20,12 +20,6 @@ PAGES = {  # an address, and what must be there before axe looks
     "why": (f"view=why&{TEXT}", ".why-table tbody tr"),
     "runs": ("view=runs", ".chart path.curve"),
 }
-SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 844}}
-
-
-@pytest.fixture(scope="module")
-def axe() -> Any:
-    return pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe for Playwright is missing").Axe()
 
 
 @pytest.fixture(params=["light", "dark"], scope="module")
@@ -34,11 +28,6 @@ def looked_at(request: pytest.FixtureRequest, browser: Any, served: Served) -> I
     yield explorer
     explorer.close()
     assert explorer.complaints == []
-
-
-def violations(axe: Any, explorer: Explorer) -> list[str]:
-    found = axe.run(explorer.page).response["violations"]
-    return [f"{own['id']}: {own['help']}: {node['html'][:160]}" for own in found for node in own["nodes"]]
 
 
 @pytest.mark.parametrize("size", SIZES)

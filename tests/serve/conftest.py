@@ -1,4 +1,4 @@
-"""A server in this process with a model of each kind, and a client that asks it.
+"""A server in this process with a model of each kind and one that reads sources, and a client that asks it.
 
 Nothing of the extra `serve` is imported here: modules that need it skip by themselves.
 """
@@ -14,6 +14,7 @@ import pytest
 
 from modlm.model.language_model import LanguageModel
 from serve.small_models import MODELS
+from small_pairs import conditional
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
@@ -42,7 +43,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def library(models: dict[str, LanguageModel], run_folder: Path) -> Library:
     from modlm.serve.library import Library
 
-    return Library(models, {"tiny": run_folder})
+    return Library({**models, "ja-en": conditional()[0]}, {"tiny": run_folder})
 
 
 @pytest.fixture(scope="session")

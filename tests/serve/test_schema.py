@@ -27,7 +27,8 @@ from modlm.serve.library import Library
 
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 BODIES = [
-    ("POST", f"/{name}") for name in "score next generate rescore observe forget explain why compare tokenize".split()
+    ("POST", f"/{name}")
+    for name in "score next generate rescore translate observe forget explain why compare tokenize".split()
 ]
 BODIES += [("POST", "/v1/completions")]
 BARE = [("GET", f"/{path}") for path in "models runs health metrics v1/models v1/models/{name} tokenizer_info".split()]

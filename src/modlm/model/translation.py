@@ -56,6 +56,10 @@ class Beam:
         if self.unknown not in ("replace", "keep", "never"):
             raise ConfigError(f"unknown must be replace, keep or never, but is {self.unknown!r}.")
 
+    def most_words(self, source: int) -> int:
+        """Of a translation, if the source has so many."""
+        return int(self.longest * source) + 10
+
     def score(self, log_prob: float, words: int) -> float:
         """By which hypotheses of unlike length compare."""
         return float(log_prob / ((5 + words) / 6) ** self.length_penalty)
@@ -75,6 +79,8 @@ class Translation:
     places: tuple[int, ...] = ()
     """For each word the place of the source word that gave it most, from 1; 0: no column over the source gave anything.
     Empty for models without such columns."""
+    ids: tuple[int, ...] = ()
+    """Of the words that the model chose, before any `<unk>` was replaced."""
 
     def __str__(self) -> str:
         return " ".join(self.words)
@@ -142,7 +148,7 @@ def _batch(model: Mixture, sentences: Sequence[str], beam: Beam) -> list[list[Tr
 
 def search(model: Mixture, beside: Beside, beam: Beam = USUAL) -> list[list[tuple[list[int], float]]]:
     """For each source the ids of its best hypotheses without their end, and log P with it; the best first."""
-    searches = [_Search(int(beam.longest * len(source)) + 10) for source in beside.sources]
+    searches = [_Search(beam.most_words(len(source))) for source in beside.sources]
     states, live = model.start(len(searches), beside), list(range(len(searches)))
     while live:
         log_probs_LJ = model.log_distributions(states)
@@ -167,7 +173,7 @@ def search(model: Mixture, beside: Beside, beam: Beam = USUAL) -> list[list[tupl
 def _told(model: Mixture, sentence: str, source: Ids, ids: list[int], log_prob: float, beam: Beam) -> Translation:
     """The words of a hypothesis, and where they come from."""
     words, score = tuple(model.vocabulary.decode(ids)), beam.score(log_prob, len(ids) + 1)
-    told = Translation(words, log_prob, score)
+    told = Translation(words, log_prob, score, ids=tuple(ids))
     if not model.layout.over_source or not len(source):
         return told if not model.layout.over_source else replace(told, places=(0,) * len(ids))
     bounded = np.array([model.vocabulary.start, *ids, END], np.uint32)

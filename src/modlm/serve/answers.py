@@ -161,7 +161,7 @@ class WhyBlock(AnswerPart):
     """Neighbouring columns that belong together."""
 
     name: str
-    kind: Annotated[str, told("ngram, infinite, model, uniform, unknown, or delta: the net's own.")]
+    kind: Annotated[str, told("ngram, infinite, model, lexicon, copy, uniform, unknown, or delta: the net's own.")]
     weight: Weight
     share: Share
     columns: list[WhyColumn]
@@ -236,6 +236,41 @@ class GenerateAnswer(AnswerPart):
     reason: Annotated[str, told("Why it ended: end, max_words, timeout or shutdown.")]
 
 
+class TranslatedWord(AnswerPart):
+    """A word of a translation, or its end, `</s>`, and where it comes from."""
+
+    word: str
+    probability: Annotated[
+        Probability, told("P(word | the words before, the source); of `<unk>` where it was replaced.")
+    ]
+    weights: Annotated[list[float], told("lambda of the columns over each source word; empty without such columns.")]
+    given: Annotated[list[float], told("The share of the probability that came from there.")]
+    blocks: Annotated[dict[str, float], told("The share of each block of columns, delta the net's own; they sum to 1.")]
+
+
+class TranslationRecord(AnswerPart):
+    """One translation; log_prob is that of the words that the model chose, before any `<unk>` was replaced."""
+
+    text: str
+    log_prob: LogProb
+    score: Annotated[float | None, told("Puts translations in order: log_prob over ((5 + n) / 6) ** length_penalty.")]
+    words: list[TranslatedWord]
+
+
+class TranslatedSentence(AnswerPart):
+    """A source and its translations, the best first."""
+
+    source: Annotated[list[str], told("Its words.")]
+    translations: list[TranslationRecord]
+
+
+class TranslateAnswer(AnswerPart):
+    """Translations of sentences."""
+
+    model: str
+    sentences: list[TranslatedSentence]
+
+
 class ComparedWord(AnswerPart):
     """One word under all models, in the order of the answer's `models`."""
 
@@ -304,6 +339,7 @@ class ModelEntry(AnswerPart):
     vocab_size: int
     context_length: Annotated[int | None, told("Words that a prediction looks at; null: the sentence.")]
     columns: list[str]
+    source: Annotated[bool, told("Whether it reads a source sentence, so that requests have to send one.")]
     learns: Annotated[bool, told("Whether it learns from what it reads, so that it has sessions.")]
     described: Annotated[dict[str, Any], told("Its settings, as `modlm inspect` shows them.")]
 

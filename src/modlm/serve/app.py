@@ -105,6 +105,7 @@ def add_endpoints(router: APIRouter, service: Service) -> None:
     post("/forget", service.forget, "End a session", answers.ForgetAnswer)
     post("/explain", service.explain, "Explain every word", answers.ExplainAnswer)
     post("/why", service.why, "Say why a word is as probable as it is", answers.WhyAnswer)
+    post("/translate", service.translate, "Translate sentences", answers.TranslateAnswer)
     post("/compare", service.compare, "Compare models on a text", answers.CompareAnswer)
 
     openai = OpenAiService(service)

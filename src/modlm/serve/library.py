@@ -13,7 +13,10 @@ from typing import Any, TypeVar
 from modlm.blocks.block import UNLIMITED
 from modlm.errors import ConfigError, InputError, nearest
 from modlm.model.language_model import LanguageModel
-from modlm.serve.refusals import RefusedError
+from modlm.model.mixture import Mixture
+from modlm.serve.limits import MOST_SOURCE
+from modlm.serve.refusals import RefusedError, bad
+from modlm.serve.texts import check_context
 from modlm.store.manifest import is_folder
 from modlm.text.encoding import encode_sentences
 from modlm.training.journal import JOURNAL
@@ -37,8 +40,24 @@ class Served:
             "name": self.name, "kind": about["model"], "units": self.model.vocabulary.units,
             "vocab_size": len(self.model.vocabulary), "context_length": length if length < UNLIMITED else None,
             "columns": list(self.model.column_names), "learns": self.model.reads.learns,
-            "described": about,
+            "source": self.model.reads.source, "described": about,
         }  # fmt: skip
+
+    def given(self, source: str | None) -> Served:
+        """The model beside the source of a request; refused if it reads none, or if it does and there is none."""
+        if not isinstance(self.model, Mixture) or not self.model.reads.source:
+            if source is None:
+                return self
+            raise bad(
+                "reads_no_source",
+                f"{self.name} reads no source, so it cannot be asked beside one. GET /models tells which models do; "
+                f"modlm train --source makes one.",
+            )
+        if source is None:
+            message = f'{self.name} predicts sentences from a source. Send it as "source"; it may be empty.'
+            raise bad("no_source", message)
+        check_context(source, name="source", most=MOST_SOURCE)
+        return Served(self.name, self.model.given(source))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +163,7 @@ def open_library(models: Sequence[str], runs: Sequence[str]) -> Library:
             raise InputError("there is no such run folder. Give what `modlm train -o` wrote.", path=folder)
     library = Library({name: load(path) for name, path in named_paths(models).items()}, folders)
     for served in library.models.values():
-        warm_up(served.model)
+        warm_up(served.given("a" if served.model.reads.source else None).model)
     return library
 
 

@@ -8,6 +8,8 @@ from modlm.errors import ConfigError
 
 MOST_NEXT = 1000  # next words that one request may ask for
 MOST_CONTEXT = 2000  # words before a prediction
+MOST_SOURCE = 200  # words of a source sentence; most models have two columns for each
+MOST_BEAM = 50  # hypotheses of a translation that are kept
 MOST_MODELS = 16  # compared in one request
 
 
@@ -48,4 +50,5 @@ class Limits:
                 raise ConfigError(f"{name} must be above 0, but is {value}.")
 
     def as_dict(self) -> dict[str, float]:
-        return asdict(self) | {"max_next": MOST_NEXT, "max_context": MOST_CONTEXT, "max_models": MOST_MODELS}
+        fixed = {"max_next": MOST_NEXT, "max_context": MOST_CONTEXT, "max_models": MOST_MODELS}
+        return asdict(self) | fixed | {"max_source": MOST_SOURCE, "max_beam": MOST_BEAM}

@@ -32,7 +32,7 @@ class OpenAiService:
         a sentence is a line end, behind which it goes on: `"stop": "\\n"` asks for one sentence. With `stream` as
         server-sent events, the last of which is `data: [DONE]`.
         """
-        served = self.service.library.model(body.model)
+        served = self.service.library.model(body.model).given(body.source)
         prompts = await self.service.worked(lambda: read_prompts(served, body, self.service.limits))
         choices = [
             Choice(served, body, prompt, place * body.n + number)

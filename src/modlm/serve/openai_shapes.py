@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from modlm.serve.answers import AnswerPart
-from modlm.serve.requests import LARGEST_SEED, Finite, ModelName, config, told
+from modlm.serve.requests import LARGEST_SEED, Finite, ModelName, Source, config, told
 
 TokenId = Annotated[int, Field(ge=0, le=2**31)]
 Ids = Annotated[list[TokenId], Field(min_length=1)]
@@ -43,6 +43,7 @@ class CompletionRequest(BaseModel):
         Stop | Annotated[list[Stop], Field(max_length=16)], told("Texts to end before, such as a line end.")
     ] = Field(default_factory=list)
     seed: Annotated[int | None, told("For the same again.", ge=0, le=LARGEST_SEED)] = None
+    source: Source = None
     echo: Annotated[bool, told("Whether the prompt stands before its completion, with its logprobs.")] = False
     logprobs: Annotated[int | None, told("Of each token, and so many of the most probable ones.", ge=0, le=100)] = None
     stream: Annotated[bool, told("As server-sent events while it is written.")] = False

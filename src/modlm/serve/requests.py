@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from modlm.serve.limits import MOST_MODELS, MOST_NEXT
+from modlm.serve.limits import MOST_BEAM, MOST_MODELS, MOST_NEXT
 
 LARGEST_SEED = 2**53 - 1  # the integers that JSON carries everywhere
 
@@ -27,6 +27,10 @@ Session = Annotated[
     str | None,
     told("A session that `POST /observe` began; what it has observed counts.", pattern=r"^[A-Za-z0-9_.@+-]{1,100}$"),
 ]
+Source = Annotated[
+    str | None,
+    told("The sentence that another one comes from, for models that read one, and for them alone; it may be empty."),
+]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -46,6 +50,7 @@ class ScoreRequest(BaseModel):
     model: ModelName = None
     sentences: Annotated[list[str], told("The sentences.", min_length=1)] = Field(default_factory=list)
     text: Text = ""
+    source: Source = None
     session: Session = None
     words: Annotated[bool, told("Whether every word's own log-probability is wanted.")] = False
 
@@ -62,6 +67,7 @@ class ExplainRequest(BaseModel):
     model_config = config({"text": "the company said it rose"})
     model: ModelName = None
     text: Text
+    source: Source = None
     session: Session = None
 
 
@@ -92,6 +98,7 @@ class WhyRequest(BaseModel):
     context: Context = ""
     word: Annotated[str, told("One word; `</s>` for the end of the sentence.", min_length=1)]
     start: Start = True
+    source: Source = None
 
 
 class NextRequest(BaseModel):
@@ -103,6 +110,7 @@ class NextRequest(BaseModel):
     k: Annotated[int, told("How many words.", ge=1, le=MOST_NEXT)] = 10
     by_column: Annotated[bool, told("Whether each column's own best words are wanted too.")] = False
     start: Start = True
+    source: Source = None
     session: Session = None
 
 
@@ -119,6 +127,7 @@ class GenerateRequest(BaseModel):
     top_p: Annotated[Finite, told("Draw among the most probable words that together have this much.", gt=0, le=1)] = 1.0
     max_words: Annotated[int, told("Stop here if the sentence has not ended.", ge=1, le=2**31)] = 100
     seed: Annotated[int | None, told("For the same words again.", ge=0, le=LARGEST_SEED)] = None
+    source: Source = None
     session: Session = None
     stream: Annotated[bool, told("Words as server-sent events while they come, or one answer.")] = True
 
@@ -134,6 +143,25 @@ class CompareRequest(BaseModel):
         ),
     ]
     text: Text
+    source: Annotated[Source, told("For those of the models that read one; all others are asked as ever.")] = None
+
+
+class TranslateRequest(BaseModel):
+    """Sentences to translate, by a model that reads sources."""
+
+    model_config = config({"model": "ja-en", "source": "彼 は 認め た 。", "beam": 5, "n_best": 2})
+    model: ModelName = None
+    source: Annotated[
+        str | Annotated[list[str], Field(min_length=1)], told("A sentence, or several: words with spaces between.")
+    ]
+    beam: Annotated[int, told("Hypotheses that are kept at every step; 1 is fastest.", ge=1, le=MOST_BEAM)] = 5
+    n_best: Annotated[int, told("Translations of each sentence, at most as many as `beam`.", ge=1, le=MOST_BEAM)] = 1
+    length_penalty: Annotated[Finite, told("0 prefers short sentences, more prefers longer ones.", ge=0, le=100)] = 1.0
+    unknown: Annotated[
+        Literal["replace", "keep", "never"],
+        told("`<unk>`: say what the source word is in the lexicon, or that word; keep it; or never say it."),
+    ] = "replace"
+    session: Session = None
 
 
 class Hypothesis(BaseModel):
@@ -164,6 +192,7 @@ class RescoreRequest(BaseModel):
     )
     model: ModelName = None
     nbest: Annotated[list[NbestList], Field(min_length=1)]
+    source: Source = None
     session: Session = None
     lm_weight: Annotated[Finite, told("What a natural log-probability counts beside the scores.")] = 1.0
     word_penalty: Annotated[Finite, told("Added for each word; above 0 favours long hypotheses.")] = 0.0

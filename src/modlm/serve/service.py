@@ -22,6 +22,7 @@ from modlm.ground.arrays import threads
 from modlm.model.language_model import ExplainedRow
 from modlm.model.sampling import Sampling
 from modlm.model.scored_text import ScoredText, score_sentences
+from modlm.model.translation import Beam
 from modlm.serve import requests
 from modlm.serve.batching import Batcher
 from modlm.serve.explaining import explain_answer, next_answer
@@ -33,6 +34,7 @@ from modlm.serve.refusals import too_large
 from modlm.serve.scoring import check_units, compare_answer, rescore_answer, score_answer
 from modlm.serve.sessions import Sessions
 from modlm.serve.texts import check_context, check_sentences, lines_of
+from modlm.serve.translating import check_sources, translated
 from modlm.serve.why import why_answer
 
 T = TypeVar("T")
@@ -84,7 +86,7 @@ class Service:
 
         With `words` also of every word. Requests that arrive at the same time are scored together.
         """
-        served = self._asked(body.model, body.session)
+        served = self._asked(body.model, body.session, body.source)
         sentences = body.sentences or lines_of(body.text)
         return await self._scored(
             served, sentences, lambda scored: Json.of(score_answer(served, sentences, scored, body.words))
@@ -92,7 +94,7 @@ class Service:
 
     async def rescore(self, body: requests.RescoreRequest) -> Response:
         """Each hypothesis gets score + lm_weight log_prob + word_penalty words; lists come back best first."""
-        served = self._asked(body.model, body.session)
+        served = self._asked(body.model, body.session, body.source)
         hyps = [hyp for entry in body.nbest for hyp in entry.hyps]
         sizes, scores = [len(entry.hyps) for entry in body.nbest], [hyp.score for hyp in hyps]
         texts, weights = [hyp.text for hyp in hyps], Weights(body.lm_weight, body.word_penalty, body.rank_weight)
@@ -102,13 +104,15 @@ class Service:
     async def compare(self, body: requests.CompareRequest) -> Response:
         """A text under several models, word by word, and the words that gained or lost most under the second."""
         models, sentences = [self.library.model(name) for name in body.models], lines_of(body.text)
+        mixed = any(served.model.reads.source for served in models)
+        models = [own.given(None if mixed and not own.model.reads.source else body.source) for own in models]
         check_units(models)
         scored = [await self._scored(served, sentences, lambda own: own) for served in models]
         return await self.worked(lambda: Json.of(compare_answer(models, sentences, scored)))
 
     async def _scored(self, served: Served, sentences: Sequence[str], finish: Callable[[ScoredText], T]) -> T:
         words = check_sentences(sentences, self.limits)
-        if served.model is not self.library.models[served.name].model:  # a session's, which nobody else asks
+        if served.model is not self.library.models[served.name].model:  # of a session, or beside a source
             return await self.worked(lambda: finish(score_sentences(served.model, sentences)))
         return await self.batchers[served.name].score(sentences, words, finish)
 
@@ -120,8 +124,8 @@ class Service:
 
     async def explain(self, body: requests.ExplainRequest) -> Response:
         """For every word of a text: its probability in each column, the columns' weights, and their shares."""
-        served, sentences = self._asked(body.model, body.session), lines_of(body.text)
-        check_sentences(sentences, self.limits)
+        served, sentences = self._asked(body.model, body.session, body.source), lines_of(body.text)
+        check_sentences(sentences, self.limits, each=len((body.source or "").split()))
         explained = list[list[ExplainedRow]]()
         for begin in range(0, len(sentences), PORTION):  # between portions the work can be given up
             some = sentences[begin : begin + PORTION]
@@ -133,7 +137,7 @@ class Service:
 
         A pruned model, or one from an ARPA file, has no counts; its answer says so in a `note`.
         """
-        served = self.library.model(body.model)
+        served = self._asked(body.model, None, body.source)
         check_context(body.context)
         return await self.worked(lambda: Json.of(why_answer(served, body.context, body.word, start=body.start)))
 
@@ -142,11 +146,30 @@ class Service:
 
         With `by_column` also what each column would predict by itself, with its weight in the mixture.
         """
-        served = self._asked(body.model, body.session)
+        served = self._asked(body.model, body.session, body.source)
         check_context(body.context)
         return await self.worked(
             lambda: Json.of(next_answer(served, body.context, body.k, by_column=body.by_column, start=body.start))
         )
+
+    # ---- translating ---------------------------------------------------------------------------------------------
+
+    async def translate(self, body: requests.TranslateRequest) -> Response:
+        """Translations of sentences, the best first, and for each word lambda over the words of its source.
+
+        Also how much of each word's probability came from every block of columns: the net's own deltas, n-grams, the
+        lexicon, copies.
+        """
+        served = self._asked(body.model, body.session, "")
+        sources = [body.source] if isinstance(body.source, str) else body.source
+        penalty = body.length_penalty
+        beam = Beam(width=body.beam, n_best=body.n_best, length_penalty=penalty, unknown=body.unknown)
+        check_sources(sources, beam, self.limits)
+        records = list[dict[str, Any]]()
+        for begin in range(0, len(sources), PORTION):
+            records += await self.worked(partial(translated, served, sources[begin : begin + PORTION], beam))
+        self.counters.generated(served.name, sum(len(own["words"]) for one in records for own in one["translations"]))
+        return await self.worked(lambda: Json.of({"model": served.name, "sentences": records}))
 
     # ---- learning ------------------------------------------------------------------------------------------------
 
@@ -164,9 +187,9 @@ class Service:
         """A session ends, and all that it has observed is forgotten."""
         return Json.of(self.sessions.forget(self.library.model(body.model), body.session))
 
-    def _asked(self, model: str | None, session: str | None) -> Served:
-        """The model that a request names, as its session knows it."""
-        return self.sessions.served(self.library.model(model), session)
+    def _asked(self, model: str | None, session: str | None, source: str | None) -> Served:
+        """The model that a request names, as its session knows it, beside its source."""
+        return self.sessions.served(self.library.model(model), session).given(source)
 
     # ---- generating ----------------------------------------------------------------------------------------------
 
@@ -188,7 +211,7 @@ class Service:
 
     def generation(self, body: requests.GenerateRequest) -> Generation:
         """A sentence about to be drawn, if the request is in order."""
-        served = self._asked(body.model, body.session)
+        served = self._asked(body.model, body.session, body.source)
         check_context(body.context)
         if body.max_words > self.limits.max_new_words:
             raise too_large(

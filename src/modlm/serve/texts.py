@@ -16,8 +16,8 @@ def lines_of(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
-def check_sentences(sentences: Sequence[str], limits: Limits) -> int:
-    """The number of words; refuses what is too much, or what no sentence may hold."""
+def check_sentences(sentences: Sequence[str], limits: Limits, *, each: int = 1) -> int:
+    """The number of words; refuses what is too much if each counts so often, or what no sentence may hold."""
     if not sentences:
         raise bad("empty_text", "There are no sentences, so there is nothing to score. Send at least one.")
     if len(sentences) > limits.max_sentences:
@@ -36,12 +36,11 @@ def check_sentences(sentences: Sequence[str], limits: Limits) -> int:
     if "s>" in text:
         for number, sentence in enumerate(sentences, start=1):
             check_reserved(sentence, where=f"Sentence {number}")
-    words = word_count(text)
-    if words > limits.max_words:
-        raise too_large(
-            "too_many_words",
-            f"{words:,} words, but at most {limits.max_words:,} are taken at once. Send the text in parts.",
-        )
+    words, most = word_count(text), limits.max_words // max(1, each)
+    if words > most:
+        beside = f", each beside {each} words of the source" if each > 1 else ""
+        message = f"{words:,} words{beside}, but at most {most:,} are taken at once. Send the text in parts."
+        raise too_large("too_many_words", message)
     return words
 
 
@@ -59,13 +58,12 @@ def word_count(text: str) -> int:
     return len(text.split()) if text.isascii() else len(split_words(text))
 
 
-def check_context(context: str) -> None:
+def check_context(context: str, *, name: str = "context", most: int = MOST_CONTEXT) -> None:
+    """Refuse what is no part of one sentence, or too long."""
     if "\n" in context:
-        raise bad("line_break", "The context holds a line break, which ends a sentence. Send its last line alone.")
-    check_reserved(context, where="The context")
+        raise bad("line_break", f"The {name} holds a line break, which ends a sentence. Send one line of it alone.")
+    check_reserved(context, where=f"The {name}")
     words = word_count(context)
-    if words > MOST_CONTEXT:
-        raise too_large(
-            "too_many_words",
-            f"The context has {words:,} words, but at most {MOST_CONTEXT:,} are taken. Send the nearest ones.",
-        )
+    if words > most:
+        message = f"The {name} has {words:,} words, but at most {most:,} are taken. Send fewer."
+        raise too_large("too_many_words", message)

@@ -79,8 +79,9 @@ def blocks_of(model: LanguageModel, columns: list[Record], window_1C: Ids, word:
     if not isinstance(model, Mixture):  # of some other kind: one column
         return [_block("model", "model", columns)]
     records = []
-    for name, span in model.layout.spans.items():
-        block, own = model.blocks[name], columns[span.columns]
+    deltas = model.layout.deltas
+    for name, place in model.layout.parts_of(len(columns) + deltas - (deltas > 0)).items():
+        block, own = model.blocks[name], columns[place]
         record = _block(name, block.kind, own)
         if isinstance(block, NgramBlock):
             record |= _counted(block, own, window_1C[0], word)
@@ -92,8 +93,7 @@ def blocks_of(model: LanguageModel, columns: list[Record], window_1C: Ids, word:
             own_word = other.vocabulary.id(model.vocabulary.word(word))
             record["inside"] = reasons(other, window, own_word, depth=depth + 1)
         records.append(record)
-    rest = columns[model.layout.dense :]
-    return records + ([_block(DELTA, DELTA, rest)] if rest else [])
+    return records + ([_block(DELTA, DELTA, columns[-1:])] if deltas else [])
 
 
 def _ngram_model(model: NgramLM, columns: list[Record], window_C: Ids, word: int) -> list[Record]:

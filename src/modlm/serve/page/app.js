@@ -3,7 +3,7 @@
 import { byId, debounced, h } from "./dom.js";
 import { Editor } from "./editor.js";
 import { examples } from "./examples.js";
-import { DIFFERENCES, STEPS, bitsOf, bitsText, decimals, differenceClass, integer, oneIn, percent, perplexityOf, plural, signed, surpriseClass } from "./format.js";
+import { DIFFERENCES, STEPS, bitsOf, bitsText, decimals, differenceClass, integer, oneIn, percent, perplexityOf, plural, quoted, signed, surpriseClass } from "./format.js";
 import { Scores } from "./scores.js";
 import { Server } from "./server.js";
 import { State } from "./state.js";
@@ -25,6 +25,10 @@ export class App {
   #scoreSoon = debounced(() => this.score(), 90);
   #hoverSoon = debounced(() => this.#tell("word"), 40);
 
+  constructor() {
+    this.server.complete = (body) => (this.about(body.model)?.source ? { source: this.values.source, ...body } : body);
+  }
+
   get values() {
     return this.state.values;
   }
@@ -33,9 +37,14 @@ export class App {
     return this.values.model;
   }
 
+  /** What the server says of a model. */
+  about(model) {
+    return this.models.find(({ name }) => name === model);
+  }
+
   /** Whether the model reads tokens of a tokenizer, of which words consist, in place of words. */
   get tokens() {
-    return this.models.find(({ name }) => name === this.model)?.units === "tokens";
+    return this.about(this.model)?.units === "tokens";
   }
 
   /** The word that is looked at: under the mouse, else at the cursor. */
@@ -66,8 +75,9 @@ export class App {
       this.#tell("scored");
     });
     this.state.addEventListener("change", ({ detail }) => {
+      if (detail.has("source")) this.scores.forget();
       if (detail.has("view")) this.open();
-      else if (["model", "models", "against"].some((name) => detail.has(name))) this.refresh();
+      else if (["model", "models", "against", "source", "beam"].some((name) => detail.has(name))) this.refresh();
       if (detail.has("numbers")) this.#numbers();
     });
     this.#numbers();
@@ -91,6 +101,7 @@ export class App {
 
   /** Everything again: after a change of model or view, or when the server is back. */
   refresh() {
+    byId("editor-hint").textContent = this.about(this.model)?.source ? `Given ${quoted(this.values.source)}, which Translate changes.` : "One sentence per line.";
     this.legend();
     this.score();
     this.#tell("model");
@@ -123,7 +134,7 @@ export class App {
 
   /** Asks for scores of all sentences, the one at the cursor first. */
   score() {
-    if (this.values.view === "runs" || !this.model) return;
+    if (["runs", "align"].includes(this.values.view) || !this.model) return;
     const { line } = this.editor.place();
     const sound = this.editor.lines.filter((own) => own.words.length && !own.refused);
     const here = this.editor.lines[line];
@@ -136,16 +147,17 @@ export class App {
   /** Colours for every line whose scores have come or whose colours mean something else now. */
   repaint() {
     const models = this.shownModels;
+    const shown = `${[...models, this.values.source].join("\n")}\n`;
     for (const line of this.editor.lines) {
       if (!line.words.length) continue;
       const known = models.map((model) => this.scores.of(model, line.text));
       const failed = line.refused || known.find((own) => own?.error);
       const ready = !failed && models.length && known.every(Boolean);
-      const painted = `${models.join("\n")}\n${this.values.view === "compare"}\n${failed ? "failed" : ready}`;
+      const painted = `${shown}${this.values.view === "compare"}\n${failed ? "failed" : ready}`;
       if (line.painted === painted) continue;
       if (failed) line.fail();
       else if (ready) line.paint(...(known.length > 1 ? differences(known) : surprises(known[0])));
-      else if (line.painted && !line.painted.startsWith(`${models.join("\n")}\n`)) line.unpaint();
+      else if (line.painted && !line.painted.startsWith(shown)) line.unpaint();
       else continue;
       line.painted = painted;
     }

@@ -4,12 +4,13 @@ import { byId, h } from "./dom.js";
 import { VIEWS } from "./state.js";
 
 const KEYS = [
-  ["Alt 1 … 5", "Text, Next words, Compare, Why, Runs"],
+  ["Alt 1 … 6", "Text, Next words, Compare, Why, Runs, Translate"],
   ["Ctrl Enter", "take the most probable next word"],
   ["Ctrl Shift Enter", "generate, or stop"],
   ["Esc", "stop generating; leave the text"],
   ["← →", "in the text: another word; in a curve: another point; on a λ: less or more"],
   ["↑ ↓", "in a list of words: another word; Enter takes it"],
+  ["← ↑ → ↓", "where the words of a translation come from: another pair of words"],
   ["E", "edit the text"],
   ["N", "numbers beneath the words"],
   ["L", "copy a link to this view"],
@@ -38,7 +39,7 @@ export function connectKeys(app) {
 
 function withModifier(app, event) {
   const control = event.ctrlKey || event.metaKey;
-  const digit = /^Digit([1-5])$/.exec(event.code);
+  const digit = /^Digit([1-6])$/.exec(event.code);
   if (event.altKey && !control && digit) return () => app.state.set({ view: VIEWS[Number(digit[1]) - 1] });
   if (control && event.key === "Enter") {
     return () => {

@@ -5,6 +5,7 @@ import { byId, h, icon } from "./dom.js";
 import { connectKeys } from "./keys.js";
 import { VIEWS } from "./state.js";
 import { tidied } from "./tidy.js";
+import { AlignView } from "./view-align.js";
 import { CompareView } from "./view-compare.js";
 import { NextView } from "./view-next.js";
 import { RunsView } from "./view-runs.js";
@@ -21,10 +22,11 @@ async function start() {
   connectEditor();
   connectKeys(app);
   app.editor.replace(app.values.text, { caret: Math.min(app.values.at, app.values.text.length), undoable: false });
-  app.start({ score: ScoreView, next: NextView, compare: CompareView, why: WhyView, runs: RunsView });
+  app.start({ score: ScoreView, next: NextView, compare: CompareView, why: WhyView, runs: RunsView, align: AlignView });
   window.addEventListener("hashchange", async () => {
     await takeAddress();
     sound();
+    app.scores.forget();
     app.editor.replace(app.values.text, { caret: Math.min(app.values.at, app.values.text.length), undoable: false });
     byId("model").value = app.model;
     app.open();
@@ -57,6 +59,7 @@ async function load() {
     }
   }
   byId("banner").hidden = true;
+  document.querySelector('[data-goto="align"]').hidden = !app.models.some(({ source }) => source);
   byId("model").replaceChildren(...app.models.map(({ name }) => h("option", { value: name }, name)));
   sound();
   byId("model").value = app.model;
@@ -105,7 +108,7 @@ function connectHeader() {
   setTheme(theme());
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
-    app.editor.input.focus();
+    (byId("source-input") ?? app.editor.input).focus();
   });
 }
 

@@ -52,6 +52,11 @@ export class Scores extends EventTarget {
     for (const [own, value] of this.#explained) value.catch(() => this.#explained.delete(own));
   }
 
+  /** Forgets everything: the source has changed. */
+  forget() {
+    [this.#known, this.#explained, this.#reasons] = [new Map(), new Map(), new Map()];
+  }
+
   async #work() {
     this.busy = this.#wanted.length > 0;
     for (let size = FIRST; this.#wanted.length; size = PIECE) {
@@ -84,13 +89,14 @@ export class Scores extends EventTarget {
 
   /** One request; where it is refused, each half alone, until the sentence is found that is to blame. */
   async #ask(model, texts) {
+    const known = this.#known; // not what there is when the answer comes, if all was forgotten meanwhile
     try {
       const answer = await this.#server.post("score", { model, sentences: texts, words: true });
-      answer.sentences.forEach((sentence, at) => this.#known.set(key(model, texts[at]), scored(sentence, texts[at])));
+      answer.sentences.forEach((sentence, at) => known.set(key(model, texts[at]), scored(sentence, texts[at])));
     } catch (error) {
       if (error.name !== "Refused" || error.status === 401) throw error;
       if (texts.length === 1 || error.status >= 500 || error.status === 404) {
-        for (const text of texts) this.#known.set(key(model, text), { error });
+        for (const text of texts) known.set(key(model, text), { error });
         return;
       }
       const half = texts.length >> 1;

@@ -21,6 +21,8 @@ export class Gone extends Error {
 }
 
 export class Server extends EventTarget {
+  /** What is sent of a question: the page adds the source that its model reads. */
+  complete = (body) => body;
   #token = sessionStorage.getItem("modlm-token") ?? "";
   #gone = false;
 
@@ -81,7 +83,7 @@ export class Server extends EventTarget {
     const headers = body === undefined ? {} : { "content-type": "application/json" };
     if (this.#token) headers.authorization = `Bearer ${this.#token}`;
     try {
-      const answer = await fetch(path, { method, headers, body: body && JSON.stringify(body), signal, cache: "no-store" });
+      const answer = await fetch(path, { method, headers, body: body && JSON.stringify(this.complete(body)), signal, cache: "no-store" });
       this.#seen();
       return answer;
     } catch (error) {

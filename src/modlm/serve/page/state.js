@@ -2,12 +2,12 @@
 
 import { debounced } from "./dom.js";
 
-export const VIEWS = ["score", "next", "compare", "why", "runs"];
+export const VIEWS = ["score", "next", "compare", "why", "runs", "align"];
 const LONG = 1200; // characters from which a text is packed
 
 const DEFAULTS = {
   view: "score", model: "", text: "", at: 0, numbers: false,
-  models: [], against: "",
+  models: [], against: "", source: "", beam: 5,
   temperature: 1, top_k: 0, top_p: 1, max_words: 30, seed: "",
   runs: [], x: "words", y: "log", series: ["valid"],
 };

@@ -1,6 +1,6 @@
 // Next words at the cursor: of the mixture and of each column side by side, and their product; taking one; writing on.
 
-import { bar, describe, spoken, swatch } from "./columns.js";
+import { bar, describe, folded, spoken, swatch } from "./columns.js";
 import { Latest, debounced, h, problem } from "./dom.js";
 import { END, joined, nameOf, percent, quoted } from "./format.js";
 import { Generator } from "./generate.js";
@@ -110,7 +110,7 @@ export class NextView {
       this.#asked = asked;
       this.#words = answer.words;
       this.#trouble.replaceChildren();
-      this.#show(context, answer);
+      this.#show(context, folded(answer));
     } catch (error) {
       const message = problem(error);
       if (!message) return;

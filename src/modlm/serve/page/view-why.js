@@ -1,6 +1,6 @@
 // Why a word has its probability: in a sentence, and as a table of the contexts that were looked up.
 
-import { bar, describe, headCell, swatch } from "./columns.js";
+import { bar, describe, headCell, matters, swatch } from "./columns.js";
 import { debounced, h, problem } from "./dom.js";
 import { inWords } from "./why-words.js";
 import { bitsText, decimals, integer, nameOf, oneIn, percent, share } from "./format.js";
@@ -143,7 +143,7 @@ export class WhyView {
   }
 
   #rows(rows, columns, { probability }) {
-    const order = rows.map((_, at) => at).sort((a, b) => (columns[a].block !== columns[b].block ? a - b : (rows[b].order ?? 0) - (rows[a].order ?? 0)));
+    const order = rows.map((_, at) => at).filter((at) => matters(columns[at], rows[at].share)).sort((a, b) => (columns[a].block !== columns[b].block ? a - b : (rows[b].order ?? 0) - (rows[a].order ?? 0)));
     const body = order.map((at) => {
       const row = rows[at];
       const mark = row.counted === "continuations" && row.total ? "°" : "";

@@ -27,7 +27,7 @@ export class WordCard {
       if (!line || line.refused) this.#empty();
       return;
     }
-    const asked = `${model}\n${line.text}\n${word.index}`;
+    const asked = `${model}\n${this.#app.values.source}\n${line.text}\n${word.index}`;
     if (asked === this.#asked) return;
     this.#asked = asked;
     const scored = own.words[word.index];
