@@ -150,10 +150,7 @@ def test_a_file_that_does_not_sum_to_one_keeps_its_sums(tmp_path: Path) -> None:
     sums = sums_after_all(foreign)
     assert sums.min() < 0.99
     again = CompactLM.of(foreign, 4).as_ngram()
-    np.testing.assert_allclose(sums_after_all(again), sums, rtol=0.02)
-    proper = np.abs(sums - 1) < 1e-6
-    assert proper.sum() > 10
-    np.testing.assert_allclose(sums_after_all(again)[proper], 1.0, atol=1e-6)
+    np.testing.assert_allclose(sums_after_all(again), sums, atol=1e-6)
 
 
 def test_no_context_gives_away_all_that_it_leaves_to_other_words() -> None:

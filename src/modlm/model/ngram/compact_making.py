@@ -1,9 +1,9 @@
 """Making the compact form: the bits of smoothed counts, or of given probabilities.
 
 A model that is not determined by its counts (pruned, from an ARPA file, several made one) keeps probabilities and
-backoffs as ranks into tables of them. With fewer bits, probabilities are rounded to less than 2^bits that come near, and
-backoffs are worked out anew: after each context the sum stays what it was. N-grams that such a model lacks although they
-are inside of longer ones are put in, to say nothing themselves.
+backoffs as ranks into tables of them. With fewer bits, probabilities are rounded to less than 2^bits that come near,
+and backoffs are worked out anew: after each context the sum stays what it was. N-grams that such a model lacks although
+they are inside of longer ones are put in, to say nothing themselves.
 """
 
 from __future__ import annotations
@@ -160,9 +160,10 @@ def rounded(compiled: Compiled, bits: int) -> Compiled:
         over_contexts(levels, order, partial(pruning_kernels.step_down, compiled.words, nodes["first"], start, *ranked))
         at = nodes["prob"][own] if order < compiled.order else leaves["prob"][own.start - contexts :]
         at[:] = numbers[ranks]
-    whole = compiled.words, read_only(nodes), read_only(leaves), start
+    sums = np.full(contexts, compiled.unigrams.sum(dtype=np.float64))
+    whole = compiled.words, read_only(nodes), read_only(leaves), start, *compiled.arrays[1:], sums, nodes["backoff"]
     for order in range(2, compiled.order + 1):
-        over_contexts(levels, order, partial(pruning_kernels.keep_sums, *whole, *compiled.arrays[1:], nodes["backoff"]))
+        over_contexts(levels, order, partial(pruning_kernels.keep_sums, *whole))
     return Compiled(compiled.words, nodes, leaves, levels, compiled.start)
 
 

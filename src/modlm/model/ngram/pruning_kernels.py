@@ -165,22 +165,23 @@ def step_down(
 
 @kernel
 def keep_sums(
-    words: Ids, nodes: Records, leaves: Records, start: int, old_nodes: Records, old_leaves: Records,
+    words: Ids, nodes: Records, leaves: Records, start: int, old_nodes: Records, old_leaves: Records, sums: Floats,
     backoffs: AnyFloats, low: int, high: int,
 ) -> None:  # fmt: skip
     """New backoffs (those of the nodes) for contexts low..high-1, in 32 bits, so that sums are those of the old model.
 
-    Shorter contexts have theirs already. With nothing to back off to, a context keeps what it has.
+    Shorter contexts have theirs already, and their sums. With nothing to back off to, a context keeps what it has.
     """
     for at in range(low, high):
-        context = np.uint64(at)
-        if nodes[context].first == nodes[context + ONE].first:
-            continue
-        old_left, old_below = unseen_mass(words, old_nodes, old_leaves, start, context)
-        left, left_below = unseen_mass(words, nodes, leaves, start, context)
-        if left_below > 0.0:
-            left += old_nodes[context].backoff * old_below - old_left
-            backoffs[context] = np.float32(max(0.0, left) / left_below)
+        context, backoff = np.uint64(at), old_nodes[at].backoff
+        sums[at] = below = sums[shorter(nodes, context)]
+        if nodes[context].first < nodes[context + ONE].first:
+            old_left, old_below = unseen_mass(words, old_nodes, old_leaves, start, context)
+            left, left_below = unseen_mass(words, nodes, leaves, start, context)
+            old_below, left_below = old_below + below - 1.0, left_below + below - 1.0
+            sums[at] = 1.0 - old_left + backoff * old_below
+            if left_below > 0.0:
+                backoffs[at] = np.float32(max(0.0, sums[at] - 1.0 + left) / left_below)
 
 
 @kernel
