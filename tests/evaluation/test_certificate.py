@@ -55,6 +55,7 @@ def test_the_compact_form_is_accepted() -> None:
     from modlm.model.compact_lm import CompactLM
 
     accepted(CompactLM.of(model_of(TEXT, dtype=np.float32)))
+    accepted(CompactLM.of(model_of(TEXT).pruned(1e-6), 8))
 
 
 NETS = [

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 import modlm
 from modlm.errors import ConfigError
+from modlm.ground import bit_kernels
 from modlm.model.compact_lm import CompactLM
 from modlm.model.ngram.arpa import read_model, save_arpa
-from modlm.model.ngram.compact_making import table_of
+from modlm.model.ngram.compact_layout import BIG
+from modlm.model.ngram.compact_making import rounded, table_of
 from modlm.model.ngram_lm import NgramLM
 from modlm.model.ngram_size import SETTINGS, fitted
 from small_texts import TEXT_LISTS, TEXTS, counts_of, model_of
@@ -85,12 +87,12 @@ def test_fewer_bits_cost_little_and_say_how_much(tmp_path: Path) -> None:
 
 
 def test_a_table_keeps_what_is_special_and_comes_near_the_rest() -> None:
-    values = np.concatenate(([-1.0, 0.0, 1.0], np.exp(np.random.default_rng(0).normal(-5, 2, 20_000))))
-    numbers, ranks = table_of(values, 6)
+    values = np.concatenate(([-1.0, 0.0, 1.0], 1 / (1 + np.exp(np.random.default_rng(0).normal(5, 2, 20_000)))))
+    numbers, ranks = table_of(values, 64)
     assert len(numbers) == 64
     assert np.array_equal(numbers[ranks[:3]], values[:3])
     assert np.abs(np.log(numbers[ranks[3:]] / values[3:])).mean() < 0.1
-    exact, ranks = table_of(values, None)
+    exact, ranks = table_of(values, len(values))
     assert np.array_equal(exact[ranks], values)
 
 
@@ -114,3 +116,48 @@ def test_from_counts_it_is_the_model_that_the_fast_form_makes() -> None:
     assert np.array_equal(one.form.unigrams, other.form.unigrams)
     assert one.form.fallback == other.form.fallback
     assert one.counted == other.counted
+
+
+def sums_after_all(model: NgramLM) -> np.ndarray:
+    """Sums after every context."""
+    return model.form.distributions(np.arange(model.form.levels[-2])).sum(axis=1, dtype=np.float64)
+
+
+@settings(max_examples=15, deadline=None)
+@given(text=TEXT_LISTS, threshold=st.sampled_from([1e-9, 1e-4]), bits=st.sampled_from([2, 3, 8]))
+def test_in_few_bits_every_context_sums_to_one(text: list[str], threshold: float, bits: int) -> None:
+    small = CompactLM.of(model_of(text, order=4).pruned(threshold), bits)
+    np.testing.assert_allclose(sums_after_all(small), 1.0, atol=1e-6)
+    same_answers(small, small.as_ngram())
+
+
+def test_in_few_bits_a_context_with_one_follower_keeps_no_backoff() -> None:
+    small = CompactLM.of(model_of(TEXT, order=4).pruned(1e-6), 4).form
+    first = small.trie().first.astype(int)
+    for order in (3, 4):
+        alone = np.diff(first[small.levels[order - 1] : small.levels[order] + 1]) < 2
+        flags = [bit_kernels.bit(small.data, small.table[order, BIG], i) for i in range(len(alone))]
+        assert alone.any() and np.array_equal(~np.array(flags), alone)
+
+
+def test_a_file_that_does_not_sum_to_one_keeps_its_sums(tmp_path: Path) -> None:
+    save_arpa(model_of(TEXT, order=4).pruned(3e-4), tmp_path / "one.arpa")
+    lines = (tmp_path / "one.arpa").read_text().splitlines()
+    at = lines.index("\\2-grams:") + 1
+    lines[at] = "-3" + lines[at][lines[at].index("\t") :]  # its context now lacks what this n-gram had
+    (tmp_path / "one.arpa").write_text("\n".join(lines) + "\n")
+    foreign = read_model(tmp_path / "one.arpa")
+    sums = sums_after_all(foreign)
+    assert sums.min() < 0.99
+    again = CompactLM.of(foreign, 4).as_ngram()
+    np.testing.assert_allclose(sums_after_all(again), sums, atol=1e-6)
+
+
+def test_no_context_gives_away_all_that_it_leaves_to_other_words() -> None:
+    """Rounded alone, 2 and 3 quarters may come to more than 1."""
+    pruned = model_of(["a b"] * 400 + ["a c"] * 100 + ["a d"] * 90 + ["b a"], order=2).pruned(1e-9)
+    exact, few = pruned.compiled, rounded(pruned.compiled, 2)
+    for context in range(1, exact.levels[2]):
+        low, high = exact.followers(context)
+        left, now = (1 - float(np.sum(one.probs_of(np.arange(low, high)))) for one in (exact, few))
+        assert now >= left / 2 - 1e-9

@@ -67,8 +67,9 @@ class CompactLM(NgramLM):
     def of(cls, model: NgramLM, bits: int | None = None) -> CompactLM:
         """The compact form of a model.
 
-        Without counts (pruned, or from an ARPA file) it keeps probabilities and backoffs, each as one of 2^`bits`
-        numbers if that is given; a note then says by how much that raises the perplexity of text that the model writes.
+        Without counts (pruned, or from an ARPA file) it keeps probabilities and backoffs. With `bits`, probabilities
+        are rounded to fewer than 2^`bits` of an order, and backoffs keep the sums; a note then says by how much that
+        raises the perplexity of text that the model writes.
         """
         if isinstance(model, cls) and bits is None:
             return model

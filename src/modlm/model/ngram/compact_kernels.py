@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.ground.arrays import Floats, Ints, Words, inlined, int64, kernel
+from modlm.ground.arrays import Floats, Ids, Ints, Words, inlined, int64, kernel
 from modlm.ground.bit_kernels import (
     HEAD,
     LINE,
@@ -23,7 +23,7 @@ from modlm.ground.bit_kernels import (
     place_of,
     some_bits,
 )  # fmt: skip
-from modlm.ground.memory_kernels import borrowed, double
+from modlm.ground.memory_kernels import borrowed, double, single
 from modlm.model.ngram.compact_layout import (
     BIG,
     BITS,
@@ -115,19 +115,36 @@ def count_of(data: Words, table: Ints, n: int, i: int) -> int:
 
 @inlined
 def ranked(data: Words, ranks: int, values: int, i: int) -> float:
-    """The i-th of real numbers, kept as ranks into a table of them; the ranks say first how many bits they have."""
-    place = values + number(data, ranks + 1, int64(at(data, ranks)), i)
-    return double(at(data, place))
+    """The i-th of real numbers, kept as ranks into a table of them, or without one as what 32 bits are.
+
+    The ranks say first how many bits they have.
+    """
+    rank = number(data, ranks + 1, int64(at(data, ranks)), i)
+    return double(at(data, values + rank)) if values else float(single(np.uint32(rank)))
 
 
 @inlined
-def backoff_of(data: Words, table: Ints, n: int, context: int) -> float:
-    """The given backoff of a context; 1 for those that have none of their own."""
+def backoff_of(data: Words, table: Ints, n: int, context: int, first: int, shorter: int) -> float:
+    """The given backoff of a context; 1 for those that have none of their own, or what makes the sum 1.
+
+    That is worked out from the only follower, `first`, and the same word among those of the context one word shorter,
+    which begin with `shorter`.
+    """
     if table[n, BIG]:
         if not bit(data, table[n, BIG], context):
-            return 1.0
+            if table[n, SUMS] == 0:
+                return 1.0
+            below = shorter + grown(data, table, n, first) - base_of(data, table, n, first)
+            q = ranked(data, table[n - 1, PROBS], table[n - 1, VALUES], below)
+            return alone(ranked(data, table[n, PROBS], table[n, VALUES], first), q)
         context = ones_before(data, table[n, BIG], context)
     return ranked(data, table[n, FALLBACKS], table[n, REALS], context)
+
+
+@inlined
+def alone(p: float, q: float) -> float:
+    """The backoff of a context with one follower, of probability p, and q after the shorter context."""
+    return (1.0 - p) / (1.0 - q) if q < 1.0 else 1.0
 
 
 @inlined
@@ -144,13 +161,13 @@ def with_own(
 
 @inlined
 def weighed(
-    data: Words, table: Ints, n: int, discounts_NR: Floats, context: int, first: int, end: int
-) -> tuple[float, float]:
-    """The fallback of a context, and what a discounted count is worth after it."""
+    data: Words, table: Ints, n: int, discounts_NR: Floats, context: int, first: int, end: int, shorter: int
+) -> tuple[float, float]:  # fmt: skip
+    """The fallback of a context, and what a discounted count is worth after it; `shorter`: as of `backoff_of`."""
     if first >= end:
         return 1.0, 0.0
     if table[n, PROBS]:
-        return backoff_of(data, table, n, context), 0.0
+        return backoff_of(data, table, n, context, first, shorter), 0.0
     last = discounts_NR.shape[1] - 1
     total, kept = 0.0, 0.0
     if table[n, BIG] and bit(data, table[n, BIG], context):
@@ -217,10 +234,14 @@ def shares_of(
 
 
 @kernel
-def backoffs_of(data: Words, table: Ints, n: int, out: Floats) -> None:
-    """The given backoffs of all contexts of an order."""
+def backoffs_of(data: Words, table: Ints, n: int, first: Ids, suffix: Ids, probs: Floats, out: Floats) -> None:
+    """The given backoffs of all contexts of an order, `first` being theirs."""
     for context in range(len(out)):
-        out[context] = backoff_of(data, table, n, context)
+        node, end = int64(first[context]), int64(first[context + 1])
+        if table[n, BIG] and table[n, SUMS] and not bit(data, table[n, BIG], context):
+            out[context] = alone(probs[node], probs[int64(suffix[node])]) if node < end else 1.0
+        else:
+            out[context] = backoff_of(data, table, n, context, 0, 0)
 
 
 @kernel

@@ -1,14 +1,16 @@
 """Making the compact form: the bits of smoothed counts, or of given probabilities.
 
 A model that is not determined by its counts (pruned, from an ARPA file, several made one) keeps probabilities and
-backoffs as ranks into tables of them: of all that there are, or of 2^bits that come near. N-grams that such a model
-lacks although they are inside of longer ones are put in, to say nothing themselves.
+backoffs as ranks into tables of them. With fewer bits, probabilities are rounded to less than 2^bits that come near,
+and backoffs are worked out anew: after each context the sum stays what it was. N-grams that such a model lacks although
+they are inside of longer ones are put in, to say nothing themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -17,8 +19,8 @@ from modlm.counts.imported import closed_trie
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
 from modlm.ground import bit_kernels
-from modlm.ground.arrays import Bools, Floats, Ints, Words
-from modlm.model.ngram import compact_coding_kernels
+from modlm.ground.arrays import Bools, Floats, Ints, Words, read_only
+from modlm.model.ngram import compact_coding_kernels, pruning_kernels
 from modlm.model.ngram.compact_layout import (
     BIG,
     BITS,
@@ -36,13 +38,14 @@ from modlm.model.ngram.compact_layout import (
     SUMS,
     VALUES,
 )  # fmt: skip
-from modlm.model.ngram.compiled import Compiled
+from modlm.model.ngram.compiled import Compiled, over_contexts
 from modlm.smoothing.absolute import Absolute
 from modlm.smoothing.estimates import Estimates
 from modlm.store.npy import forget
 from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 20  # contexts or n-grams that are looked at together
+PROPER = 1e-5  # a sum that is so near 1 is 1, but for rounding
 ABSENT = -1.0  # the probability of what says nothing itself
 SAMPLE = 1 << 18  # values that a table is made for
 MOSTLY = 0.8  # contexts with a backoff of their own, from which on all have one
@@ -80,11 +83,15 @@ class _Blob:
         compact_coding_kernels.pack(values, bits, plain)
         return self.add(plain)
 
-    def add_reals(self, values: Floats, bits: int | None) -> tuple[int, int]:
-        """Where ranks of real numbers begin, and where the table of what they stand for does."""
-        numbers, ranks = table_of(values, bits)
-        begin = self.add(numbers.astype(np.float64).view(np.uint64))
+    def add_reals(self, values: Floats) -> tuple[int, int]:
+        """Where ranks of real numbers begin, and the table of what they stand for; 0 if each is its own 32 bits."""
+        numbers, ranks = np.unique(values, return_inverse=True)
         width = max(1, int(len(numbers) - 1).bit_length())
+        short = values.astype(np.float32)
+        if len(values) * (32 - width) < 64 * len(numbers) and np.array_equal(short, values):
+            begin, width, ranks = 0, 32, short.view(np.uint32)
+        else:
+            begin = self.add(numbers.astype(np.float64).view(np.uint64))
         place = self.add(np.array([width], np.uint64))
         self.add_numbers(ranks, width)
         return place, begin
@@ -99,27 +106,27 @@ class _Blob:
         return out
 
 
-def table_of(values: Floats, bits: int | None) -> tuple[Floats, Ints]:
-    """Numbers, and for each value which of them stands for it: all, or at most 2^bits, near by their logarithms.
+def table_of(values: Floats, most: int) -> tuple[Floats, Ints]:
+    """At most so many numbers, and for each value which of them stands for it, near by their log odds.
 
-    What is not positive, and 1, stays as it is. The others go to the nearest of some numbers, each the (geometric) mean
+    What is not between 0 and 1 stays as it is. The others go to the nearest of some numbers, each the mean
     of what goes to it, as Lloyd's rounds find them from even shares.
     """
     exact, ranks = np.unique(values, return_inverse=True)
-    if bits is None or len(exact) <= 1 << bits:
+    if len(exact) <= most:
         return exact, ranks
-    free = (values > 0) & (values != 1)
-    kept, logs = np.unique(values[~free]), np.log(values[free])
-    every = np.ascontiguousarray(logs[:: max(1, len(logs) // SAMPLE)])
-    middles = np.unique(np.quantile(every, np.linspace(0, 1, 2 * ((1 << bits) - len(kept)) + 1)[1::2]))
+    free = (values > 0) & (values < 1)
+    kept, odds = np.unique(values[~free]), np.log(values[free] / (1 - values[free]))
+    every = np.ascontiguousarray(odds[:: max(1, len(odds) // SAMPLE)])
+    middles = np.unique(np.quantile(every, np.linspace(0, 1, 2 * (most - len(kept)) + 1)[1::2]))
     for _ in range(ROUNDS):
         nearest = np.searchsorted((middles[1:] + middles[:-1]) / 2, every)
         size = np.bincount(nearest, minlength=len(middles))
         middles = np.bincount(nearest, weights=every, minlength=len(middles))[size > 0] / size[size > 0]
     out = np.empty(len(values), np.int64)
-    out[free] = len(kept) + np.searchsorted((middles[1:] + middles[:-1]) / 2, logs)
+    out[free] = len(kept) + np.searchsorted((middles[1:] + middles[:-1]) / 2, odds)
     out[~free] = np.searchsorted(kept, values[~free])
-    return np.concatenate((kept, np.exp(middles))), out
+    return np.concatenate((kept, 1 / (1 + np.exp(-middles)))), out
 
 
 def compacted(estimates: Estimates) -> tuple[Words, Ints]:
@@ -137,8 +144,32 @@ def compacted(estimates: Estimates) -> tuple[Words, Ints]:
     return blob.whole(), table
 
 
+def rounded(compiled: Compiled, bits: int) -> Compiled:
+    """The model with fewer than 2^bits probabilities an order above the first, and backoffs that keep all sums.
+
+    Where followers would take half of what they leave to other words, the most probable of them step down.
+    """
+    nodes, leaves, levels = np.array(compiled.nodes), np.array(compiled.leaves), compiled.levels
+    start, contexts = compiled.vocab_size, compiled.contexts
+    for order in range(2, compiled.order + 1):
+        own = slice(levels[order], levels[order + 1])
+        exact = compiled.probs_of(np.arange(own.start, own.stop)).astype(np.float64)
+        numbers, ranks = table_of(exact, (1 << bits) - 1)
+        lowest = np.count_nonzero((numbers <= 0) | (numbers >= 1))
+        ranked = own.start, exact, numbers, lowest, ranks
+        over_contexts(levels, order, partial(pruning_kernels.step_down, compiled.words, nodes["first"], start, *ranked))
+        at = nodes["prob"][own] if order < compiled.order else leaves["prob"][own.start - contexts :]
+        at[:] = numbers[ranks]
+    sums = np.full(contexts, compiled.unigrams.sum(dtype=np.float64))
+    whole = compiled.words, read_only(nodes), read_only(leaves), start, *compiled.arrays[1:], sums, nodes["backoff"]
+    for order in range(2, compiled.order + 1):
+        over_contexts(levels, order, partial(pruning_kernels.keep_sums, *whole))
+    return Compiled(compiled.words, nodes, leaves, levels, compiled.start)
+
+
 def compacted_as_given(compiled: Compiled, vocabulary: Vocabulary, bits: int | None) -> tuple[Words, Ints, Trie, int]:
     """The bits of a compiled form, their table, the n-grams with those that were put in, and the state at the start."""
+    compiled = compiled if bits is None else rounded(compiled, bits)
     trie, origin = closed(compiled.trie, vocabulary)
     probs, top = np.full(len(trie), ABSENT), trie.contexts
     probs[origin > 0] = compiled.probs_of(origin[origin > 0])
@@ -149,12 +180,23 @@ def compacted_as_given(compiled: Compiled, vocabulary: Vocabulary, bits: int | N
     for order in range(2, trie.order + 1):
         row, contexts = table[order], slice(trie.levels[order - 1], trie.levels[order])
         _add_words(blob, row, trie, order)
-        row[PROBS], row[VALUES] = blob.add_reals(probs[trie.nodes(order)], bits)
-        own = backoffs[contexts] != 1
+        row[PROBS], row[VALUES] = blob.add_reals(probs[trie.nodes(order)])
+        follow = _following(trie, probs, backoffs, order) if bits and order > 2 else np.zeros(0, bool)
+        row[SUMS] = follow.any()
+        own = ~follow if row[SUMS] else backoffs[contexts] != 1
         row[BIG] = blob.add_flags(own) if len(own) and own.mean() < MOSTLY else 0
-        row[FALLBACKS], row[REALS] = blob.add_reals(backoffs[contexts][own] if row[BIG] else backoffs[contexts], bits)
+        row[FALLBACKS], row[REALS] = blob.add_reals(backoffs[contexts][own] if row[BIG] else backoffs[contexts])
     start = int(np.flatnonzero(origin == compiled.start)[0]) if compiled.start else 0
     return blob.whole(), table, trie, start
+
+
+def _following(trie: Trie, probs: Floats, backoffs: Floats, order: int) -> Bools:
+    """Which contexts of an order need no backoff: nothing follows, or one word, and backing off makes the sum 1."""
+    first = trie.first[trie.levels[order - 1] : trie.levels[order] + 1].astype(np.int64)
+    many, own = np.diff(first), backoffs[trie.levels[order - 1] : trie.levels[order]]
+    node = np.minimum(first[:-1], len(trie) - 1)
+    p, q = probs[node], probs[trie.suffix[node]]
+    return (many == 0) | (many == 1) & (p >= 0) & (q >= 0) & (q < 1) & (np.abs((1 - p) - own * (1 - q)) < PROPER)
 
 
 def closed(trie: Trie, vocabulary: Vocabulary) -> tuple[Trie, Ints]:
@@ -209,7 +251,7 @@ def _add_sums(blob: _Blob, row: Ints, estimates: Estimates, order: int) -> None:
     if big.any():
         row[BIG], row[SUMS] = blob.add_flags(big), blob.add(np.concatenate(found).ravel())
     if own:
-        row[FALLBACKS], row[REALS] = blob.add_reals(np.concatenate(fallbacks), None)
+        row[FALLBACKS], row[REALS] = blob.add_reals(np.concatenate(fallbacks))
 
 
 def _pieces(low: int, high: int) -> Iterator[tuple[int, int]]:

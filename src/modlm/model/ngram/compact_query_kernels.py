@@ -33,7 +33,7 @@ def look_ahead(data: Words, table: Ints, discounts_NR: Floats, near_J3: Ints, we
     for word in range(len(near_J3)):
         first, end = followers(data, table, 2, word)
         near_J3[word, 0], near_J3[word, 1], near_J3[word, 2] = first, end, base
-        weights_J2[word, 0], weights_J2[word, 1] = weighed(data, table, 2, discounts_NR, word, first, end)
+        weights_J2[word, 0], weights_J2[word, 1] = weighed(data, table, 2, discounts_NR, word, first, end, 0)
         if first < end:
             base = grown(data, table, 2, end - 1) + 1
 
@@ -66,7 +66,9 @@ def steps(
                 if k == 1:
                     fallback, scale = weights_J2[context, 0], weights_J2[context, 1]
                 else:
-                    fallback, scale = weighed(data, table, k + 1, discounts_NR, context, first, end)
+                    fallback, scale = weighed(
+                        data, table, k + 1, discounts_NR, context, first, end, chain_LD3[j, k - 1, 1]
+                    )  # fmt: skip
                 prob_L[j] *= fallback
                 scale_L[j] = scale
                 picked_L[picked] = j
@@ -249,7 +251,9 @@ def below(
         if depth > 0:
             context, first, end = chain[depth]
             shorter[b] = levels[depth - 1] + chain[depth - 1, 0] if depth > 1 else 0
-            fallbacks[b] = weighed(data, table, depth + 1, discounts_NR, context, first, end)[0]
+            fallbacks[b] = weighed(
+                data, table, depth + 1, discounts_NR, context, first, end, chain[depth - 1, 1]
+            )[0]  # fmt: skip
 
 
 @kernel
@@ -268,7 +272,9 @@ def distributions(
         words, places, probs, through = np.empty(size, np.int64), np.empty(0, np.int64), np.empty(size), 1.0
         for k in range(1, depth + 1):
             first, end = chain[k, 1], chain[k, 2]
-            fallback, scale = weighed(data, table, k + 1, discounts_NR, chain[k, 0], first, end)
+            fallback, scale = weighed(
+                data, table, k + 1, discounts_NR, chain[k, 0], first, end, chain[k - 1, 1]
+            )  # fmt: skip
             through *= fallback
             own, share = np.empty(max(0, end - first), np.int64), np.empty(max(0, end - first))
             ranks_of(data, table, k + 1, first, end, own)

@@ -138,6 +138,53 @@ def mark_kept(
 
 
 @kernel
+def step_down(
+    words: Ids, first: Ids, start: int, base: int, exact: Floats, numbers: Floats, lowest: int, ranks: Ints,
+    low: int, high: int,
+) -> None:  # fmt: skip
+    """Take ranks of the most probable followers of contexts low..high-1 down until half is left of what was.
+
+    `exact` and `ranks` are of the followers' order, which begins at `base`; ranks up to `lowest` stay.
+    """
+    for context in range(low, high):
+        begin, end = np.int64(first[context]) - base, np.int64(first[context + 1]) - base
+        left, now = 1.0, 1.0
+        for i in range(begin, end):
+            if words[base + i] != start:
+                left, now = left - exact[i], now - numbers[ranks[i]]
+        while now < min(left, left / 2):
+            top = begin
+            for i in range(begin, end):
+                if ranks[i] > ranks[top] and words[base + i] != start:
+                    top = i
+            if ranks[top] <= lowest or words[base + top] == start:
+                break
+            ranks[top] -= 1
+            now += numbers[ranks[top] + 1] - numbers[ranks[top]]
+
+
+@kernel
+def keep_sums(
+    words: Ids, nodes: Records, leaves: Records, start: int, old_nodes: Records, old_leaves: Records, sums: Floats,
+    backoffs: AnyFloats, low: int, high: int,
+) -> None:  # fmt: skip
+    """New backoffs (those of the nodes) for contexts low..high-1, in 32 bits, so that sums are those of the old model.
+
+    Shorter contexts have theirs already, and their sums. With nothing to back off to, a context keeps what it has.
+    """
+    for at in range(low, high):
+        context, backoff = np.uint64(at), old_nodes[at].backoff
+        sums[at] = below = sums[shorter(nodes, context)]
+        if nodes[context].first < nodes[context + ONE].first:
+            old_left, old_below = unseen_mass(words, old_nodes, old_leaves, start, context)
+            left, left_below = unseen_mass(words, nodes, leaves, start, context)
+            old_below, left_below = old_below + below - 1.0, left_below + below - 1.0
+            sums[at] = 1.0 - old_left + backoff * old_below
+            if left_below > 0.0:
+                backoffs[at] = np.float32(max(0.0, sums[at] - 1.0 + left) / left_below)
+
+
+@kernel
 def renormalise(
     words: Ids, nodes: Records, leaves: Records, start: int, backoffs: AnyFloats, low: int, high: int
 ) -> None:  # fmt: skip
