@@ -46,7 +46,12 @@ def test_extras_files_and_commands_of_a_workflow_exist(name: str) -> None:
 
 def test_a_release_needs_all_tests_and_no_token() -> None:
     jobs = WORKFLOWS["release"]["jobs"]
-    assert set(jobs["publish"]["needs"]) == {"tests", "build"}
+    assert set(jobs["publish"]["needs"]) == {"tests", "docs", "build"}
+    for name in ("tests", "docs"):
+        assert jobs[name]["uses"] == f"./.github/workflows/{name}.yml"
+        assert "workflow_call" in WORKFLOWS[name][True]  # YAML reads `on` as true
+    asked = WORKFLOWS["docs"]["jobs"]["publish"]
+    assert asked["permissions"].items() <= jobs["docs"]["permissions"].items() and "refs/heads/main" in asked["if"]
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
     assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text("utf-8")
 
