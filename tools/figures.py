@@ -6,7 +6,7 @@ docs/images/pruning.svg     perplexity against size, from benchmarks/reports/*-p
 docs/images/online.svg      what columns that learn bring, by place in the text, from benchmarks/reports/*-online.json
 docs/images/translation.svg perplexity against pairs of sentences, from benchmarks/reports/*-translation.json
 
-`make figures` also draws docs/reproduction/*.svg (`modlm reproduce all --redraw`) and the figure of benchmarks/scale.py.
+`make figures` also draws docs/reproduction/*.svg (`modlm reproduce all --redraw`) and benchmarks/scale.py's figure.
 All share one style, have no background, and read on white as on black. The same numbers give the same bytes.
 """
 
