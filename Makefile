@@ -2,6 +2,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 JOBS ?= 2
 BIN := $(VENV)/bin
+SCALE := benchmarks/reports/2026-11-16-scale
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
@@ -38,6 +39,7 @@ docs: $(VENV)/.dev  ## the site, in docs/_build/html; a warning is an error
 
 figures: $(VENV)/.dev  ## draw every figure of README and docs from the committed numbers; trains nothing
 	$(BIN)/python tools/figures.py
+	$(BIN)/python benchmarks/scale.py --read $(SCALE).json --out $(SCALE).md
 	$(BIN)/modlm reproduce all --redraw
 
 notebooks: $(VENV)/.dev  ## run the notebooks of examples/ and keep their outputs

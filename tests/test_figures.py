@@ -29,7 +29,7 @@ def test_the_example_of_the_mixture_is_one() -> None:
     assert drawn.mixture() == (drawn.IMAGES / "mixture.svg").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", ["speed", "pruning", "online"])
+@pytest.mark.parametrize("name", ["speed", "pruning", "online", "translation"])
 def test_a_committed_figure_is_what_the_reports_say(name: str) -> None:
     with matplotlib.rc_context(figures.STYLE):
         text = getattr(drawn, name)()

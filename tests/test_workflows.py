@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 
-from modlm.cli.app import COMMANDS
+from modlm.cli.app import COMMANDS, app
 
 yaml = pytest.importorskip("yaml", reason="comes with the extra hf")
 
@@ -44,7 +46,12 @@ def test_extras_files_and_commands_of_a_workflow_exist(name: str) -> None:
 
 def test_a_release_needs_all_tests_and_no_token() -> None:
     jobs = WORKFLOWS["release"]["jobs"]
-    assert set(jobs["publish"]["needs"]) == {"tests", "build"}
+    assert set(jobs["publish"]["needs"]) == {"tests", "docs", "build"}
+    for name in ("tests", "docs"):
+        assert jobs[name]["uses"] == f"./.github/workflows/{name}.yml"
+        assert "workflow_call" in WORKFLOWS[name][True]  # YAML reads `on` as true
+    asked = WORKFLOWS["docs"]["jobs"]["publish"]
+    assert asked["permissions"].items() <= jobs["docs"]["permissions"].items() and "refs/heads/main" in asked["if"]
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
     assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text("utf-8")
 
@@ -59,3 +66,17 @@ def test_the_image_is_made_of_what_is_here_and_ends_as_a_user_without_rights() -
     assert last.index("\nUSER modlm") < last.index("ENTRYPOINT")
     for command in re.findall(r"^RUN modlm (\w+)", last, re.MULTILINE):
         assert command in COMMANDS, command
+
+
+RUN = re.compile(r"^(?:#   )?docker run .* modlm (serve .+)$", re.MULTILINE)
+SHOWN = RUN.findall(DOCKERFILE) + RUN.findall((ROOT / "docs/serving.md").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("words", [*SHOWN, " ".join(json.loads(DOCKERFILE.split("\nCMD ")[-1]))])
+def test_a_server_in_a_container_listens_beyond_it(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(SHOWN) == 2 and DOCKERFILE.endswith(f'ENTRYPOINT ["modlm"]\nCMD {DOCKERFILE.split("CMD ")[-1]}')
+    for name, value in re.findall(r"(MODLM_\w+)=(\S+)", DOCKERFILE.split("FROM ")[-1]):
+        monkeypatch.setenv(name, value)
+    command, *rest = words.split()
+    serve = typer.main.get_command(app).commands[command]  # type: ignore[attr-defined]
+    assert serve.make_context(command, rest).params["host"] == "0.0.0.0"

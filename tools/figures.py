@@ -6,7 +6,7 @@ docs/images/pruning.svg     perplexity against size, from benchmarks/reports/*-p
 docs/images/online.svg      what columns that learn bring, by place in the text, from benchmarks/reports/*-online.json
 docs/images/translation.svg perplexity against pairs of sentences, from benchmarks/reports/*-translation.json
 
-The paper's figures, docs/reproduction/*.svg, are drawn by `modlm reproduce all --redraw`, as `make figures` does.
+`make figures` also draws docs/reproduction/*.svg (`modlm reproduce all --redraw`) and benchmarks/scale.py's figure.
 All share one style, have no background, and read on white as on black. The same numbers give the same bytes.
 """
 
@@ -29,15 +29,15 @@ FONT = "-apple-system, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 
 # ---- speed -----------------------------------------------------------------------------------------------------------
 
-BUILD, SMALL, QUERIES = (REPORTS / f"2026-11-16-against-kenlm-{name}.md" for name in ("build", "ptb", "resident"))
+BUILD, QUERIES = (REPORTS / f"2026-11-16-against-kenlm-{name}.md" for name in ("build", "resident"))
 SPEEDS = (
     ("Build a 5-gram model, 46M words", BUILD, "build", "newswire: wall", False),
-    ("Build a 5-gram model, 0.9M words", SMALL, "build", "ptb: wall", False),
-    ("Score a file in Python, 2 cores", QUERIES, "query", "newswire, newswire.last: in the process, 2 cores", True),
-    ("Score a file in Python, 1 core", QUERIES, "query", "newswire, newswire.last: in the process, 1 core", True),
-    ("Score a batch of sentences", QUERIES, "python", "newswire: score_batch, resident, 2 cores", True),
+    ("Build a 5-gram model, 0.9M words", BUILD, "build", "ptb: wall", False),
+    ("Score a file, 2 cores; query has 1", QUERIES, "query", "newswire, newswire.last: in the process, 2 cores", True),
+    ("Score a file, 1 core each", QUERIES, "query", "newswire, newswire.last: in the process, 1 core", True),
+    ("Score a batch of sentences, 2 cores", QUERIES, "python", "newswire: score_batch, resident, 2 cores", True),
     ("Score sentences one by one", QUERIES, "python", "newswire: score, one by one", True),
-    ("Score a small file by command", QUERIES, "query", "ptb, ptb.test.many: modlm eval, 1 core", True),
+    ("Score a small file, modlm eval : query", QUERIES, "query", "ptb, ptb.test.many: modlm eval, 1 core", True),
 )
 
 
@@ -64,7 +64,7 @@ def speed() -> str:
     axes.set(xlim=(0, 12), yticks=[], xlabel="times as fast as KenLM (ours : KenLM's)")
     axes.set_xticks([0, 1, 2, 4, 6, 8])
     axes.spines["left"].set_visible(False)
-    axes.grid(axis="y", visible=False)
+    axes.grid(visible=False)  # lines would run through the numbers
     axes.invert_yaxis()
     return figures.svg(figure, "Speed of modlm beside KenLM")
 

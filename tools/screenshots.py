@@ -29,7 +29,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 TEXT = (
     "return true if the value is a list .\n"
     "the method returns a list of all the files in the current directory .\n"
-    "raise an exception if the xylophone is not a string ."
+    "raise an exception if the apple is not a string ."  # an odd word, but one that the demo knows
 )
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}, "device_scale_factor": 1.5}
 PHONE: dict[str, Any] = {
@@ -46,11 +46,13 @@ VIEWS: dict[str, dict[str, Any]] = {
 }
 HOVERED = {"align": '.heat[aria-label^="“読” → “read”"]'}
 """What the mouse points at."""
-DARK = ("next",)
+DARK = ("next", "compare", "runs")
 PHONES = {
     "text": ("light", ""),
     "next": ("dark", ".product"),
+    "compare": ("light", ".compare-table"),
     "why": ("light", ".why-table"),
+    "runs": ("dark", ""),
     "align": ("dark", ".align-grid"),
 }
 

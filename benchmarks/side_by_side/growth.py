@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
-LOOKS = {"memory": ("#0072b2", "o", "-"), "disk": ("#d55e00", "s", "--"), "spark": ("#009e73", "^", "-.")}
-PANELS = {"seconds": "seconds", "peak_bytes": "peak memory, bytes", "temporary_bytes": "temporary files, bytes"}
+from modlm.experiments.reproduce import figures
+
+PANELS = {
+    "seconds": ("seconds", 1), "peak_bytes": ("peak memory, GB", 1e9), "temporary_bytes": ("temporary files, GB", 1e9),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +40,24 @@ def power(words: Sequence[float], values: Sequence[float]) -> Power | None:
 def figure(series: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """Each cost of each engine against words, both axes in logarithms, as SVG."""
     import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
-    style: Any = {"svg.hashsalt": "modlm", "svg.fonttype": "none", "axes.grid": True, "grid.alpha": 0.3}
-    with matplotlib.rc_context(style):
-        drawing: Any = Figure(figsize=(9.6, 3.4), layout="constrained")
-        FigureCanvasSVG(drawing)
-        for axes, (name, label) in zip(drawing.subplots(1, len(PANELS)), PANELS.items(), strict=True):
-            for engine, runs in series.items():
-                colour, mark, line = LOOKS.get(engine, ("#555555", "D", ":"))
-                places = [(run["words"], run[name]) for run in runs if run[name]]
+    with matplotlib.rc_context(figures.STYLE):
+        drawing, panels = figures.panels(len(PANELS), 7.5)
+        for axes, (name, (label, unit)) in zip(panels, PANELS.items(), strict=True):
+            for place, (engine, runs) in enumerate(series.items()):
+                look = {
+                    "color": figures.COLOURS[place],
+                    "linestyle": figures.STYLES[place],
+                    "marker": figures.MARKS[place],
+                }
+                places = [(run["words"], run[name] / unit) for run in runs if run[name]]
                 if places:
-                    axes.plot(*zip(*places, strict=True), color=colour, marker=mark, linestyle=line, label=engine)
-            axes.set(xlabel="words", ylabel=label, xscale="log", yscale="log")
-        lines, names = drawing.axes[0].get_legend_handles_labels()
-        drawing.legend(lines, names, loc="outside upper center", ncols=max(1, len(names)), frameon=False)
-        text = io.StringIO()
-        drawing.savefig(text, format="svg", metadata={"Date": None, "Title": "Cost of counting against size"})
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+                    look = {"color": figures.COLOURS[place], "linestyle": figures.STYLES[place]}
+                    axes.plot(*zip(*places, strict=True), label=engine, marker=figures.MARKS[place], **look)
+            axes.set(ylabel=label, xscale="log", yscale="log")
+            axes.yaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}", minor_formatter="")
+        panels[-1].set(xlabel="words")
+        panels[-1].xaxis.set_major_formatter("{x:,.0f}")
+        panels[0].legend(frameon=False)
+        return figures.svg(drawing, "Cost of counting against size")

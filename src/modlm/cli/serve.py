@@ -20,7 +20,9 @@ def serve(
         list[str], argument("MODEL...", "Model or run folders, folders of such, or ARPA files; NAME=PATH gives a name.")
     ],
     run: Annotated[list[str] | None, option("--run DIR", "A training run to show the curves of. Repeatable.")] = None,
-    host: Annotated[str, option("--host ADDRESS", "Where to listen; 0.0.0.0 for everybody.")] = "127.0.0.1",
+    host: Annotated[
+        str, option("--host ADDRESS", "Where to listen; 0.0.0.0 for everybody.", envvar="MODLM_HOST")
+    ] = "127.0.0.1",
     port: Annotated[int, option("--port N", "Port; 0 for any free one.", min=0, max=65535)] = 8765,
     token: Annotated[
         str, option("--token TOKEN", "What clients must send.", envvar="MODLM_TOKEN", show_default=False)

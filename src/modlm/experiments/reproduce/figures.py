@@ -7,7 +7,6 @@ lines and letters are of a grey that reads on white as on black.
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -109,18 +108,18 @@ def frequency(rows: Sequence[ComparedRow]) -> Any:
 
 
 def bars(rows: Sequence[ComparedRow]) -> Any:
-    """A bar for each row, in groups; the paper's number, where it is printed, as a mark."""
+    """A bar for each row that has a result; the paper's number, where it is printed, as a mark."""
+    rows = [one for one in rows if one.ours is not None]
     figure, (axes,) = panels(1, 4.0)
     looks = _looks([one.row.series.partition(",")[0] for one in rows])
     added = [one.row.series.endswith("distributions") for one in rows]
     for place, one in enumerate(rows):
         colour = looks[one.row.series.partition(",")[0]]["color"]
         hatch = "//" if added[place] else ""
-        axes.bar(place, one.ours or math.nan, color=colour, hatch=hatch, edgecolor="none")
-        if one.ours is not None:
-            plate = {"facecolor": colour, "edgecolor": "none", "pad": 1.5}
-            where: dict[str, Any] = {"xytext": (0, FOOT), "textcoords": "offset points", "ha": "center"}
-            axes.annotate(f"{one.ours:.1f}", (place, 0), color="white", fontsize=9, bbox=plate, **where)
+        axes.bar(place, one.ours, color=colour, hatch=hatch, edgecolor="none")
+        plate = {"facecolor": colour, "edgecolor": "none", "pad": 1.5}
+        where: dict[str, Any] = {"xytext": (0, FOOT), "textcoords": "offset points", "ha": "center"}
+        axes.annotate(f"{one.ours:.1f}", (place, 0), color="white", fontsize=9, bbox=plate, **where)
         if one.paper is not None:
             axes.plot([place - 0.4, place + 0.4], [one.paper] * 2, color=INK, linewidth=2)
     axes.set_xticks(range(len(rows)), [_bar_name(one) for one in rows], fontsize=8)

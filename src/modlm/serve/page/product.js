@@ -38,7 +38,7 @@ function heading({ label, order, class: kind }, width) {
   if (kind.endsWith("delta")) return "δ";
   const full = order ? `${order}-gram` : label;
   if (full.length * SMALL <= width) return full;
-  return order ? String(order) : width > 30 ? `${label.slice(0, 4)}.` : label[0];
+  return order ? String(order) : width > 30 ? `${label.slice(0, 4)}.` : kind.endsWith("unknown") ? "?" : label[0];
 }
 
 export class Product {
@@ -118,7 +118,7 @@ export class Product {
     const middles = { "text-anchor": "middle" };
     const across = (k) => D.x + 6 + (k + 0.5) * cell;
     const heads = this.#columns.map((column, k) => svg("text", { class: "head", x: across(k), y: HEAD - 9, ...middles }, heading(column, cell), svg("title", {}, column.label)));
-    const rest = this.#rows.at(-1).columns.map((value, k) => svg("text", { class: cell < 24 ? "rest tight" : "rest", x: across(k), y: middle(this.#rows.length - 1), ...middles }, cell > 34 ? share(value) : String(Math.round(100 * value))));
+    const rest = this.#rows.at(-1).columns.map((value, k) => svg("text", { class: cell < 24 ? "rest tight" : "rest", x: across(k), y: middle(this.#rows.length - 1), ...middles }, cell > 34 ? share(value) : cell < 24 && value > 0.995 ? "all" : String(Math.round(100 * value))));
     this.#bars = bars;
     return [...bars, ...heads, ...rest];
   }
