@@ -84,6 +84,8 @@ def score(
     from modlm.model.folder import load
 
     if by_document:
+        if words:
+            raise ConfigError("--words is about sentences, --documents about documents. Leave one of them out.")
         from modlm.evaluation.document_files import DocumentOptions
 
         limits = buckets if buckets == "terciles" else several(buckets, float, option="--buckets", example="30,60")
