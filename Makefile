@@ -78,5 +78,5 @@ $(VENV)/.package: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[dev,release,scale,index,translation,neural,figures,tune,serve,browser,hf,docs,notebooks]'
+	$(INSTALL) --editable '.[dev,release,scale,index,translation,sentencepiece,neural,figures,tune,serve,browser,hf,docs,notebooks]'
 	@touch $@ $(VENV)/.package

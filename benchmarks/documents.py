@@ -42,7 +42,11 @@ MENU = (
     "All rights reserved ©|Follow us on Facebook|Accept all cookies|Add to basket|Free shipping|Copyright|FAQ|Careers|"
     "Help|Download PDF|Email"
 ).split("|")
-MODELS = {"words, --spelling": "spelled", "words, without": "plain"}
+LARGE, SMALL = "100000", "5000"  # words that the models know
+MODELS = {
+    "spelled": ["--max-words", LARGE, "--spelling"], "plain": ["--max-words", LARGE],
+    "small-spelled": ["--max-words", SMALL, "--spelling"], "small": ["--max-words", SMALL],
+}  # fmt: skip
 
 
 def sentences(corpus: str, part: str) -> list[str]:
@@ -101,7 +105,7 @@ def documents(count: int, held_out: list[list[str]]) -> Iterator[dict[str, Any]]
         yield {"id": number, "kind": kind, "text": "\n".join(lines)}
 
 
-def prepare(work: Path, count: int, training: int | None) -> None:
+def prepare(work: Path, count: int, training: int | None, *, beside_theirs: bool) -> None:
     """Texts, documents, our models, theirs; what lies there already is used."""
     halves = {corpus: sentences(corpus, "train") for corpus in CORPORA}
     first = [line for lines in halves.values() for line in lines[: len(lines) // 2][:training]]
@@ -111,15 +115,14 @@ def prepare(work: Path, count: int, training: int | None) -> None:
             for record in documents(count, held_out):
                 stream.write(json.dumps(record, ensure_ascii=False) + "\n")
     shell = Shell(work)
-    for name, normalize in (("words", "words"), ("ccnet", "ccnet")):
+    for name, normalize in (("words", "words"), *([("ccnet", "ccnet")] if beside_theirs else [])):
         if not (work / f"train.{name}.txt").exists():
             (work / f"train.{name}.txt").write_text("\n".join([*Preparation(normalize)(first), ""]))
     modlm = [sys.executable, "-m", "modlm"]
-    for folder in MODELS.values():
+    for folder, more in MODELS.items():
         if not (work / folder).exists():
-            more = ["--spelling"] if folder == "spelled" else []
-            shell.run([*modlm, "ngram", "train.words.txt", "-o", folder, "--max-words", "100000", *more])
-    if theirs_is_here() and not (work / "pieces.arpa").exists():
+            shell.run([*modlm, "ngram", "train.words.txt", "-o", folder, *more])
+    if beside_theirs and not (work / "pieces.arpa").exists():
         import sentencepiece
 
         sentencepiece.SentencePieceTrainer.train(
@@ -167,20 +170,26 @@ def perplexities(path: Path) -> np.ndarray:
         return np.array([json.loads(line)["perplexity"] or np.inf for line in stream])
 
 
-def ours(shell: Shell, model: str, files: list[str], out: str) -> Finished:
+def ours(shell: Shell, model: str, files: list[str], out: str, stdin: str = "") -> Finished:
     command = [sys.executable, "-m", "modlm", "score", model, *files, "--documents", "--normalize", "words"]
     shell.run(["rm", "-f", out], show=False)
-    return shell.run([*command, "--id", "id", "--workers", "1", "--threads", "1", "-o", out], threads=1)
+    return shell.run([*command, "--id", "id", "--workers", "1", "--threads", "1", "-o", out], threads=1, stdin=stdin)
 
 
 def measured(work: Path, asked: argparse.Namespace) -> list[str]:
-    shell, count = Shell(work), asked.documents
+    shell = Shell(work)
+    page = [line for name in asked.parts for line in [*MEASURES[name](work, shell, asked), ""]]
+    return [*page, "## Commands", "", *(f"    {command}" for command in shell.commands)]
+
+
+def speed(work: Path, shell: Shell, asked: argparse.Namespace) -> list[str]:
+    count = asked.documents
     page = ["## Documents a second of one core", "", "| | processor seconds | documents/s |", "|---|--:|--:|"]
     runs: dict[str, list[float]] = {"ours": [], "theirs": []}
     (work / "none.jsonl").write_text('{"id": 0, "text": "a"}\n')
     for _ in range(asked.repetitions):
         runs["ours"].append(ours(shell, "spelled", ["documents.jsonl"], "ours.jsonl").cpu_seconds)
-        if theirs_is_here():
+        if asked.beside_theirs:
             seconds = [
                 shell.run([sys.executable, __file__, "--work", ".", "--theirs", str(n)], threads=1).cpu_seconds
                 for n in (asked.theirs_documents, 1)
@@ -195,19 +204,19 @@ def measured(work: Path, asked: argparse.Namespace) -> list[str]:
     if "theirs" in best:
         ratio = best["theirs"] / best["ours"]
         page += ["", f"**{ratio:.1f} × as many documents a second (aim: 3 ×): {'yes' if ratio >= 3 else 'no'}.**"]
-    page += [
-        "",
-        "## What ranks last",
-        "",
-        "Area under the curve for telling rubbish from text by perplexity.",
-        "",
-    ]
+    return page
+
+
+def ranking(work: Path, shell: Shell, asked: argparse.Namespace) -> list[str]:
+    page = ["## What ranks last", "", "Area under the curve for telling rubbish from text by perplexity.", ""]
     with (work / "documents.jsonl").open() as stream:
         kinds = np.array([json.loads(line)["kind"] for line in stream])
-    ours(shell, "plain", ["documents.jsonl"], "plain.jsonl")
-    columns = {"ours, --spelling": "ours.jsonl", "ours, without": "plain.jsonl"}
-    if theirs_is_here():
-        shell.run([sys.executable, __file__, "--work", ".", "--theirs", str(count)], threads=1)
+    columns = {}
+    for folder, (_, words, *spelling) in MODELS.items():
+        ours(shell, folder, ["documents.jsonl"], f"{folder}.jsonl")
+        columns[f"ours, {int(words):,} words, {'--spelling' if spelling else 'without'}"] = f"{folder}.jsonl"
+    if asked.beside_theirs:
+        shell.run([sys.executable, __file__, "--work", ".", "--theirs", str(asked.documents)], threads=1)
         columns["KenLM + sentencepiece"] = "theirs.jsonl"
     found = {name: perplexities(work / file) for name, file in columns.items()}
     page += ["| | share | " + " | ".join(found) + " |", "|---" + "|--:" * (len(found) + 1) + "|"]
@@ -215,21 +224,23 @@ def measured(work: Path, asked: argparse.Namespace) -> list[str]:
         chosen = kinds != "text" if kind == "all" else kinds == kind
         areas = [f"{area(values[kinds == 'text'], values[chosen]):.4f}" for values in found.values()]
         page.append(f"| {kind} | {chosen.mean():.1%} | {' | '.join(areas)} |")
-    page += [
-        "",
-        "## Memory",
-        "",
-        "Large files have the model taken into memory, small ones leave it mapped.",
-        "",
-        "| documents | peak MB |",
-        "|--:|--:|",
-    ]
+    return page
+
+
+def memory(work: Path, shell: Shell, asked: argparse.Namespace) -> list[str]:
+    page = ["## Memory", "", "Large files and standard input have the model taken into memory, small files leave it "
+            "mapped.", "", "| documents | of a file: peak MB | of standard input: peak MB |", "|--:|--:|--:|"]  # fmt: skip
     lines = (work / "documents.jsonl").read_text().splitlines(keepends=True)
     for size in asked.memory:
         (work / "some.jsonl").write_text("".join(islice(cycle(lines), size)))
-        page.append(f"| {size:,} | {ours(shell, 'spelled', ['some.jsonl'], 'some.out').peak_bytes / 1e6:.0f} |")
+        found = [ours(shell, "spelled", ["some.jsonl"], "some.out")]
+        found.append(ours(shell, "spelled", ["-"], "some.out", "some.jsonl"))
+        page.append(f"| {size:,} | {' | '.join(f'{one.peak_bytes / 1e6:.0f}' for one in found)} |")
     (work / "some.jsonl").unlink()
-    return [*page, "", "## Commands", "", *(f"    {command}" for command in shell.commands)]
+    return page
+
+
+MEASURES = {"speed": speed, "ranking": ranking, "memory": memory}
 
 
 def main() -> None:
@@ -242,13 +253,15 @@ def main() -> None:
     parser.add_argument("--theirs", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--memory", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--parts", nargs="+", choices=MEASURES, default=list(MEASURES))
+    parser.add_argument("--without-theirs", dest="beside_theirs", action="store_false", default=theirs_is_here())
     asked = parser.parse_args()
     if asked.theirs is not None:
         theirs(asked.work, asked.theirs)
         return
     asked.work.mkdir(parents=True, exist_ok=True)
     asked.work = asked.work.resolve()
-    prepare(asked.work, asked.documents, asked.training)
+    prepare(asked.work, asked.documents, asked.training, beside_theirs=asked.beside_theirs)
     shares = ", ".join(f"{kind} {share:.0%}" for kind, share in SHARES.items())
     about = f"{asked.documents:,} documents: {shares}. {processor()}; shared with other work, so read the ratios."
     page = [f"# Documents, {datetime.date.today()}", "", about, "", *measured(asked.work, asked)]

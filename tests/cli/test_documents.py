@@ -12,10 +12,12 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import modlm
 from modlm.cli.app import run
+from modlm.evaluation.ranking import Ranking
 
 WORDS = "the a cat dog sat saw on mat rug said company it was not".split()
 NAMES = ("perplexity", "bits_per_byte", "words", "unknown", "sentences")
@@ -242,6 +244,51 @@ def test_filter_keeps_the_best_and_shows_what_it_did(
         assert "documents kept" in capsys.readouterr().out
 
 
+def test_a_file_named_txt_holds_the_texts_that_stay(model: Path, tmp_path: Path, capsys) -> None:
+    texts = ["the cat sat\n on the mat", "xq zvw", "a dog saw the cat"]
+    (tmp_path / "d.txt").write_text("\n\n".join(texts))
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps({"text": text.replace("\n", "\n\n")}) + "\n" for text in texts))
+    for source in ("d.txt", "d.jsonl"):
+        for name, more in (("a.txt", ["--keep-best", "67%"]), ("b.txt.gz", ["--max-perplexity", "1e6"])):
+            call = ["filter", str(model), str(tmp_path / source), "-o", str(tmp_path / name), "--force", *more]
+            assert run(call) == 0 and f"{name}: text" in capsys.readouterr().out
+            data = (tmp_path / name).read_bytes()
+            data = gzip.decompress(data) if name.endswith("gz") else data
+            assert data.decode() == f"{texts[0]}\n\n{texts[2]}\n\n"
+    assert run(["filter", str(model), str(tmp_path / "d.txt"), "-o", str(tmp_path / "o"), "--keep-best", "67%"]) == 0
+    assert "o: JSON lines" in capsys.readouterr().out and len(records_of(tmp_path / "o")) == 2
+
+
+def test_what_is_read_is_not_written_over(model: Path, documents: Path, tmp_path: Path, capsys) -> None:
+    (tmp_path / "d.jsonl").write_bytes(documents.read_bytes())
+    (tmp_path / "link").symlink_to(tmp_path / "d.jsonl")
+    for command in (["score", "--documents"], ["filter", "--keep-best", "5%"]):
+        for name in ("d.jsonl", "link"):
+            call = [command[0], str(model), str(tmp_path / "d.jsonl"), "-o", str(tmp_path / name), *command[1:]]
+            for force in ([], ["--force"]):
+                assert run([*call, *force]) == 1
+                assert "among the files that are read" in capsys.readouterr().err
+    assert (tmp_path / "d.jsonl").read_bytes() == documents.read_bytes()
+
+
+def test_what_score_refuses(model: Path, documents: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["score", str(model), str(documents), "--documents"]
+    for more, message in ((["--words"], "Leave one of them out"), (["--buckets", "60,30"], "but are 60.0, 30.0")):
+        assert run([*call, *more]) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_the_histogram_leaves_out_the_tails() -> None:
+    ranking = Ranking()
+    values = np.append(np.linspace(4, 6, 1990), [-10.0] * 5 + [100.0] * 5)
+    ranking.add(values, values < 5, [""] * 2000, [""] * 2000, 0)
+    edges, every, kept = ranking.bars()
+    assert len(every) == len(kept) == len(edges) - 1 <= 80
+    assert 3.9 < edges[0] < 4.1 and 5.9 < edges[-1] < 6.1
+    assert 1980 <= every.sum() <= 1992 and kept.sum() == pytest.approx(995, abs=8)
+    assert all(len(part) for part in Ranking().bars()), "also of nothing"
+
+
 def test_the_difference_of_two_models_finds_the_domain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     domain, general = ["the cat sat on the mat", "a cat saw the dog"], ["it was not the company", "the company said it"]
@@ -257,12 +304,23 @@ def test_the_difference_of_two_models_finds_the_domain(tmp_path: Path, capsys: p
     assert kept[1]["difference"] == pytest.approx(bits[0] - bits[1])
 
 
+def test_models_with_and_without_spelling_do_not_compare(
+    model: Path, documents: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    modlm.NgramLM.fit(["the cat sat"], order=2).save(tmp_path / "plain")
+    asked = [str(documents), "-o", str(tmp_path / "o"), "--keep-best", "5%", "--against"]
+    for one, other in ((model, tmp_path / "plain"), (tmp_path / "plain", model)):
+        assert run(["filter", str(one), *asked, str(other)]) == 1
+        assert "Train both with --spelling, or neither" in capsys.readouterr().err
+    assert not (tmp_path / "o").exists()
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ([], "one of --max-perplexity"),
-        (["--keep-best", "half"], "a share such as 30%"),
-        (["--keep-best", "130%"], "above 0 and up to 1"),
+        (["--keep-best", "half"], "such as 30% or 0.3, not half"),
+        (["--keep-best", "130%"], "up to 100%, such as 30% or 0.3, not 130%"),
         (["--between", "5,2"], "lower and an upper"),
         (["--between", "nan,2"], "lower and an upper"),
         (["--max-perplexity", "nan"], "not nan"),

@@ -11,6 +11,7 @@ import modlm
 from modlm.cli.app import run
 from modlm.cli.outcome import in_flags
 from modlm.errors import InputError, ModelFolderError
+from modlm.formats.kinds import KENLM_MAGIC
 
 JSON = '{"body": "the cat sat"}\n'
 
@@ -65,6 +66,30 @@ def test_arguments_the_wrong_way_round(model: Path, tmp_path: Path, capsys) -> N
         assert "The model comes first, then the text" in said(capsys, *command), command
     with pytest.raises(ModelFolderError, match=r"modlm\.load comes first"):
         modlm.load(tmp_path / "t.txt")
+
+
+def test_what_is_no_text_is_not_called_one(tmp_path: Path, capsys) -> None:
+    (tmp_path / "rand.bin").write_bytes(bytes(range(256)) * 8)
+    (tmp_path / "cut.bin").write_bytes(KENLM_MAGIC[:10])
+    (tmp_path / "latin.txt").write_bytes("hä".encode("latin-1") + b"\n")
+    for command in (["eval", tmp_path / "rand.bin", tmp_path / "latin.txt"], ["inspect", tmp_path / "rand.bin"]):
+        assert "binary data" in said(capsys, *command)
+    for command in (["eval", tmp_path / "cut.bin", tmp_path / "latin.txt"], ["inspect", tmp_path / "cut.bin"]):
+        assert "truncated: 10 bytes" in said(capsys, *command)
+    assert "have such bytes replaced with --encoding-errors replace" in said(capsys, "inspect", tmp_path / "latin.txt")
+    assert not said(capsys, "inspect", tmp_path / "latin.txt", "--encoding-errors", "replace")
+
+
+def test_a_base_model_that_was_moved(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from modlm.integrations.hugging_face.causal_lm import Reading
+    from modlm.integrations.hugging_face.lm_block import CausalLmBlock
+
+    source = {"path": str(tmp_path / "gone"), "gguf": ""}
+    with pytest.raises(InputError, match=r"load_adapted\(FOLDER, model\)") as found:
+        _ = CausalLmBlock(modlm.Vocabulary.from_words(["a"]), Reading(), (), source=source).lm
+    assert (told := in_flags(str(found.value))).endswith("Put it back, or link it there (ln -s).") and "(F" not in told
 
 
 def test_an_unfinished_run(tmp_path: Path, capsys) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from itertools import product
 
@@ -69,3 +70,18 @@ def test_the_sign_test_counts_coins(better: int, worse: int) -> None:
 def test_one_model_is_not_compared(models: list[NgramLM]) -> None:
     with pytest.raises(ConfigError, match="two models"):
         compare_models(models[:1], TEST, rng=np.random.default_rng(1))
+
+
+def test_models_with_other_words_are_told_apart_by_what_they_do_not_know(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "modlm"):
+        large, small = (NgramLM.fit(TRAIN, 2, max_words=size, spelling=True) for size in (None, 2))
+        caplog.clear()
+        compare_models([large, large], TEST, rng=np.random.default_rng(1), draws=0)
+        assert not caplog.records
+        found = compare_models([large, small], TEST, rng=np.random.default_rng(1), draws=0)
+    told = [f"{model.perplexity(TEST).unknown:,}" for model in (large, small)]
+    assert ", ".join(told) + " are unknown" in caplog.text and "spelling=True" in caplog.text
+    for scores, model in zip(found.scores, (large, small), strict=True):
+        alone = model.perplexity(TEST)
+        assert scores.log_likelihood == pytest.approx(alone.log_likelihood), "letters are counted here too"
+        assert scores.bits_per_byte == pytest.approx(alone.bits_per_byte)

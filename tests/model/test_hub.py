@@ -146,6 +146,7 @@ def test_a_hub_that_is_away_gets_one_message(model: NgramLM, tmp_path: Path) -> 
     nowhere.address = "http://127.0.0.1:9"
     found = python(nowhere, tmp_path, 'modlm.load("hf://somebody/cats")')
     assert found.stdout.startswith("ModelFolderError") and found.stdout.count("\n") == 1, found.stderr[-500:]
+    assert "retr" not in found.stderr.lower(), "it is asked once"
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import modlm
+from modlm.compat import kenlm
 from modlm.errors import ConfigError, ModelFolderError
+from modlm.model.interpolation import interpolate
+from modlm.model.ngram.arpa import save_arpa
 from modlm.model.spelling import BYTES, Spelling
 from modlm.text.corpus import Corpus
 
@@ -118,4 +121,36 @@ def test_much_that_is_unknown_is_warned_of_unless_it_is_spelled(caplog: pytest.L
     list(plain.score_documents(["x y z the"]))
     plain.perplexity(["x y z"])
     assert len(caplog.records) == 2 and "spelling=True" in caplog.text
+    caplog.clear()
+    known = ["the cat sat on the mat"] * 38
+    list(plain.score_documents([*known, "x y the", "x y z"]))  # 1 in 20 documents is not more
+    assert not caplog.records
+    list(plain.score_documents([*known, "x y the", "x y z", "x"]))
+    assert "Most words of 3 of 41 documents are unknown" in caplog.text and "spelling=True" in caplog.text
     assert len(BYTES) == 257
+
+
+def test_mixing_keeps_a_spelling_model_and_says_whose(tmp_path: Path) -> None:
+    plain, spelled = modlm.NgramLM.fit(TEXT, order=2), modlm.NgramLM.fit(TEXT, order=2, spelling=True)
+    assert spelled.spelling is not None
+    assert spelled.as_mixture().score("the zebra") == pytest.approx(spelled.score("the zebra"))
+    result = interpolate({"a": plain, "b": spelled}, TEXT)
+    assert result.speller == "b" and interpolate({"a": plain}, TEXT).speller == ""
+    result.mixture.save(tmp_path / "m")
+    unspelled = interpolate({"a": plain}, TEXT).mixture.score("the zebra")
+    assert modlm.load(tmp_path / "m").score("the zebra") == pytest.approx(
+        unspelled + spelled.spelling.log_prob("zebra"), rel=1e-6
+    )
+
+
+def test_where_spelling_is_lost_a_warning_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    spelled = modlm.NgramLM.fit(TEXT, order=2, spelling=True)
+    spelled.save(tmp_path / "m")
+    with caplog.at_level(logging.WARNING, "modlm"):
+        save_arpa(spelled, tmp_path / "m.arpa")
+        assert "ARPA files hold no spelling model" in caplog.text
+        kenlm.Model(str(tmp_path / "m"))
+        assert "not used here" in caplog.text
+        caplog.clear()
+        kenlm.Model(str(tmp_path / "m.arpa"))
+    assert not caplog.records

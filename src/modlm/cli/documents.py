@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,9 +48,10 @@ def run(
     **about: Any,
 ) -> Ranking:
     """Score the files; a run that was killed is known again by its files and settings."""
-    from modlm.evaluation.document_files import score_files
+    from modlm.evaluation.document_files import check_output, score_files
     from modlm.model.folder import load
 
+    check_output(output, files)
     refuse_existing(output, force=force)
     if output is not None:
         resumable(as_typed(command), when=output.with_name(f"{output.name}.unfinished.json"))
@@ -97,7 +99,8 @@ def summary(ranking: Ranking) -> dict[str, Any]:
 
 
 def share(text: str, name: str) -> float:
-    try:
-        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        raise ConfigError(f"{name} takes a share such as 30% or 0.3, not {text!r}.") from None
+    with suppress(ValueError):
+        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        if 0 < found <= 1:
+            return found
+    raise ConfigError(f"{name} takes a share above 0 and up to 100%, such as 30% or 0.3, not {text}.")

@@ -24,7 +24,7 @@ COLUMNS = {  # what is shown: by which name it stands in a report, and with how 
 
 
 def evaluate(
-    paths: Annotated[list[Path], argument("MODEL... TEXT", "One or more models, then a text (- for stdin).")],
+    paths: Annotated[list[Path], argument("MODEL... TEXT", "One or more models (folders, ARPA files, KenLM binaries), then a text (-: stdin).")],
     by_frequency: Annotated[bool, option("--by-frequency", "Also by how often a word was seen in training.")] = False,
     source: Source = None,
     train: Annotated[list[Path] | None, option("--train TEXT", "With --by-frequency: where to count words.")] = None,

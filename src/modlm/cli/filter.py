@@ -33,7 +33,7 @@ def filter_documents(
         list[Path], argument("FILES...", "JSON lines, Parquet or plain text, compressed or not; - for stdin.")
     ],
     output: Annotated[
-        Path, option("-o --output FILE", "The documents that stay, as JSON lines (.gz, .zst ... compress).")
+        Path, option("-o --output FILE", "The documents that stay: JSON lines, or text if named .txt (.gz, .zst ... compress).")
     ],
     max_perplexity: Annotated[
         float | None, option("--max-perplexity X", "Keep documents up to this perplexity.", min=1.0)
@@ -62,8 +62,8 @@ def filter_documents(
 ) -> None:
     """Keep the documents that a model finds likely.
 
-    Each that stays is written as it was, with perplexity, bits_per_byte, words, unknown and sentences added. Shows the
-    ten best, middle and worst, and draws how all rank. If a run was killed, the same command goes on with it. A model
+    Each that stays is a line of JSON: as it was, with perplexity, bits_per_byte, words, unknown and sentences added. In
+    a file named .txt it is its text alone, with a blank line behind it. Shows the ten best, middle and worst, and draws how all rank. If a run was killed, the same command goes on with it. A model
     that was trained with --spelling puts gibberish last; without that, unknown words are all alike.
 
     \b
@@ -73,6 +73,7 @@ def filter_documents(
     """  # fmt: skip
     from modlm.evaluation.document_files import DocumentOptions
     from modlm.model.folder import load
+    from modlm.text.packing import PACKINGS
 
     if (max_perplexity is not None) + bool(keep_best) + bool(between) != 1:
         raise ConfigError("Say with one of --max-perplexity, --keep-best and --between which documents to keep.")
@@ -90,9 +91,11 @@ def filter_documents(
         require("matplotlib", extra="figures", purpose="A picture of what was kept")
         if histogram.suffix not in (".svg", ".png", ".pdf") or not histogram.absolute().parent.is_dir():
             raise ConfigError(f"--histogram takes a file in a folder that is there, svg, png or pdf, not {histogram}.")
-    refuse_existing(output, picture, force=force)
+    refuse_existing(picture, force=force)
+    packed = output.suffix in [packing.ending for packing in PACKINGS]
+    plain = (output.with_suffix("") if packed else output).suffix == ".txt"
     options = DocumentOptions(
-        field=field, form=form, keep=True, on_error=on_error, workers=workers, examples=True,
+        field=field, form=form, keep=True, plain=plain, on_error=on_error, workers=workers, examples=True,
         prepare=documents.prepared(normalize, split_sentences), encoding_errors=encoding_errors,
         against=load(against, tokenizer=tokenizer) if against else None,
         low=bounds[0], high=bounds[1] if max_perplexity is None else math.log(max_perplexity),
@@ -105,9 +108,11 @@ def filter_documents(
     kept = int(ranking.kept.sum())
     title = f"{kept:,} of {ranking.documents:,} documents kept ({percent(kept / max(1, ranking.documents))})"
     if picture is not None:
+        from modlm.experiments.reproduce.figures import save_histogram
+
         with new_file(picture) as aside:
-            drawn = aside.with_suffix(picture.suffix)
-            ranking.picture(drawn, title=title, log=against is None)
+            drawn, label = aside.with_suffix(picture.suffix), "in-domain minus general, bits per byte"
+            save_histogram(drawn, *ranking.bars(), title, "" if against is None else label)
             drawn.replace(aside)
         wrote(picture)
     shown = {"best": ranking.best, "middle": ranking.middle(), "worst": ranking.worst}
@@ -121,4 +126,4 @@ def filter_documents(
         print_table([name, "document", "where"], rows, left=3)
         print()
     print(f"{title}; {ranking.broken:,} broken, {ranking.empty:,} without words")
-    print(f"{output}\n{picture or 'no picture without matplotlib (extra figures)'}: how all of them rank")
+    print(f"{output}: {'text' if plain else 'JSON lines'}\n{picture or 'no picture without matplotlib (extra figures)'}: how all of them rank")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json as json_module
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from modlm.cli.options import Json, Threads, argument, option
+from modlm.cli.options import EncodingErrors, Json, Threads, argument, option
 from modlm.cli.printing import print_json, print_orders, print_table, size
 from modlm.errors import InputError
 from modlm.ground.files import folder_bytes
@@ -23,6 +24,7 @@ def inspect(
         Path, argument("PATH", "A model, counts or corpus folder, ARPA file, KenLM binary, count file or text.")
     ],
     verify: Annotated[bool, option("--verify", "Check every byte, and that the contents fit together.")] = False,
+    encoding_errors: EncodingErrors = "strict",
     threads: Threads = None,
     json: Json = False,
 ) -> None:
@@ -35,16 +37,19 @@ def inspect(
     modlm inspect model --verify
     modlm inspect train.txt.gz --json
     """  # fmt: skip
-    from modlm.formats.kinds import kind_of
+    from modlm.formats.kinds import is_binary, kind_of
     from modlm.store.manifest import is_folder
 
     if not path.exists():
         raise InputError("there is no such file or folder.", path=path)
     kind = kind_of(path)
+    if kind == "text" and is_binary(path):
+        raise InputError("this is binary data, but no KenLM binary or any other kind that is known here.", path=path)
     place = path / "model" if kind == "model" and not is_folder(path, kind=kind) else path
     about: About = {"path": str(path), "kind": kind}
     about["bytes"] = folder_bytes(place) if place.is_dir() else place.stat().st_size
-    about |= DESCRIBERS[kind](place, "full" if verify else "fast")
+    more = {"encoding_errors": encoding_errors} if kind == "text" else {}
+    about |= DESCRIBERS[kind](place, "full" if verify else "fast", **more)
     if verify:
         about["verified"] = True
     print_json(about) if json else _print_about(about)
@@ -77,11 +82,11 @@ def describe_counts(path: Path, verify: Verify) -> About:
     return about
 
 
-def describe_text(path: Path, verify: Verify) -> About:
+def describe_text(path: Path, verify: Verify, encoding_errors: str = "strict") -> About:
     """A corpus folder, or a text, which is read as a whole."""
     from modlm.text.corpus import Corpus
 
-    corpus = Corpus.open(path, verify=verify) if path.is_dir() else Corpus.from_text(path)
+    corpus = Corpus.open(path, verify=verify) if path.is_dir() else Corpus.from_text(path, encoding_errors=encoding_errors)
     about: About = {"sentences": corpus.sentences, "text_words": corpus.words, "unknown": corpus.unknown}
     return about | (_vocabulary(corpus.vocabulary) if path.is_dir() else {"words": len(corpus.vocabulary)})
 
@@ -112,7 +117,7 @@ def describe_kenlm(path: Path, verify: Verify) -> About:
     return model.described() | _vocabulary(model.vocabulary) | checked
 
 
-DESCRIBERS = {
+DESCRIBERS: dict[str, Callable[..., About]] = {
     "model": describe_model, "counts": describe_counts, "count file": describe_counts, "corpus": describe_text,
     "text": describe_text, "arpa": describe_arpa, "kenlm": describe_kenlm,
 }  # fmt: skip

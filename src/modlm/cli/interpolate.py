@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def interpolate(
-    models: Annotated[list[Path], argument("MODEL...", "Model folders or ARPA files, and text indexes (modlm index).")],
+    models: Annotated[list[Path], argument("MODEL...", "Model folders, ARPA files or KenLM binaries, and text indexes (modlm index).")],
     tune: Annotated[Path, option("--tune TEXT", "Held-out text that the weights are tuned to.")],
     output: ModelOutput,
     over: Annotated[
@@ -50,7 +50,7 @@ def interpolate(
     """Mix models linearly, tuned to a text.
 
     Weights come from expectation maximisation on held-out text. Models may have different words: what a model does
-    not know shares what it leaves over. With --online or --cache the model learns from the text it reads, in its
+    not know shares what it leaves over, and unknown words are spelled by the first model with a spelling model. With --online or --cache the model learns from the text it reads, in its
     order, after each word is scored.
 
     \b
@@ -84,6 +84,7 @@ def interpolate(
     result = tuned(loaded, tune, over=over, extra=names, vocabulary=words, mixer=mixer, columns=learning)
     history = {"perplexity": result.history[-1], "equal_weights": result.history[0], "steps": len(result.history)}
     report: dict[str, Any] = {"over": over, "mixer": mixer, "weights": result.weights, "alone": result.alone}
+    report["spelling"] = result.speller or None
     report["tune"] = {"text": str(tune), **history}
     if test is not None:
         report["test"] = {"text": str(test), **result.mixture.perplexity(test).as_dict()}
@@ -116,6 +117,8 @@ def _print_report(report: dict[str, Any]) -> None:
         f"perplexity of {tune['text']}: {number(tune['perplexity'])} "
         f"(with equal weights {number(tune['equal_weights'])}; {tune['steps']} steps)"
     )
+    if report["spelling"]:
+        print(f"unknown words cost their letters as in {report['spelling']}; tuning leaves letters out")
     if "test" in report:
         print(f"perplexity of {report['test']['text']}: {describe_perplexity(report['test'])}")
     print(f"{report['output']}: {size(report['bytes'])}")

@@ -35,7 +35,7 @@ def _set_threads(count: int | None) -> int | None:
     return count
 
 
-ModelArgument = Annotated[Path, argument("MODEL", "A model folder, a run folder, or an ARPA file.")]
+ModelArgument = Annotated[Path, argument("MODEL", "A model folder, a run folder, an ARPA file or a KenLM binary.")]
 Json = Annotated[bool, option("--json", "Print JSON, and only that, on standard output.")]
 DryRun = Annotated[bool, option("--dry-run", "Say what would be read, counted, trained and needed, and do nothing.")]
 Force = Annotated[bool, option("--force", "Overwrite what is there already.")]

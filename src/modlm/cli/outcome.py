@@ -15,7 +15,8 @@ KEYWORDS = re.compile(r'\b(field|form|on_error|encoding_errors|spelling|gguf|ove
 """The same with values, as they are given from Python."""
 PHRASES = {  # what is done from Python, and here
     "A sentence is given in a list: [sentence].": 'A sentence comes on standard input: echo "..." | modlm score MODEL',
-    "attach the model: modlm.integrations.hugging_face.adapted.load_adapted(FOLDER, model)": "a link (ln -s) there",
+    "attach the model: modlm.integrations.hugging_face.adapted.load_adapted(FOLDER, model)": "link it there (ln -s)",
+    'encoding_errors = "replace"': "--encoding-errors replace (modlm train: --set encoding_errors=replace)",
     "lm.given(sentence), or source=... beside a text": "--source TEXT; a command without it cannot ask this model",
     "use lm.score_documents": "add --documents to modlm score",
     "modlm.load comes first with the model, then its method with the text": "The model comes first, then the text",

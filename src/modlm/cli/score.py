@@ -89,6 +89,8 @@ def score(
     if source is not None and (by_document or len(texts or ()) != 1 or texts == [Path("-")]):
         raise ConfigError("--source has the source of each line of a text. Name one text, a file, without --documents.")
     if by_document:
+        if words:
+            raise ConfigError("--words is about sentences, --documents about documents. Leave one of them out.")
         from modlm.evaluation.document_files import DocumentOptions
 
         limits = buckets if buckets == "terciles" else several(buckets, float, option="--buckets", example="30,60")

@@ -1,11 +1,13 @@
 """The interface of the `kenlm` package over our models: `import modlm.compat.kenlm as kenlm`.
 
 A model is a KenLM binary, an ARPA file or a model folder with an n-gram model. Logarithms are of base 10 and sentences
-are split at white space, as there. Beyond the original, states can be pickled, and words may be bytes.
+are split at white space, as there. Beyond the original, states can be pickled, and words may be bytes. As in KenLM
+unknown words cost no letters: the spelling model of a folder is left out, and a warning says so.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from functools import partial
@@ -21,6 +23,8 @@ from modlm.model.kenlm import KenlmModel
 from modlm.model.ngram_lm import NgramLM
 from modlm.text.sources import PADDING
 from modlm.text.word_list import UNKNOWN_NAME
+
+log = logging.getLogger("modlm")
 
 
 class FullScoreReturn(NamedTuple):
@@ -90,6 +94,8 @@ class Model:
                 raise ConfigError("KenLM's interface is for n-gram models; use modlm.load for this one.")
         except (ModlmError, OSError) as error:
             raise OSError(f"Cannot read model '{os.fsdecode(path)}' ({error})") from error
+        if model.spelling is not None:
+            log.warning(f"{path!r}: its spelling model is not used here, as KenLM has none; modlm.load uses it.")
         self.order, self._vocabulary = model.order, model.vocabulary
         numbers, arrays, begin = _of_binary(model) if isinstance(model, KenlmModel) else _of_ngrams(model)
         self._begin, handle = begin.tobytes(), np.zeros(kenlm_kernels.ROOM, np.uint64)

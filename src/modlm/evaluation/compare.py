@@ -6,6 +6,7 @@ holds the middle 95% of the perplexity ratios. A sign test over sentences tells 
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -111,6 +112,13 @@ def compare_models(
     with np.errstate(invalid="ignore"):
         gains_MS = np.array(others_S) - first_S
     means_DM = drawn_means(gains_MS, lengths, rng=rng, draws=draws)
+    if any(model.vocabulary != models[0].vocabulary for model in models):
+        unknown = ", ".join(f"{own.unknown:,}" for own in scores)
+        logging.getLogger("modlm").warning(
+            f"The models know different words: of {scores[0].words:,}, {unknown} are unknown to them, one after the "
+            f"other. To whom more is unknown, less is hard, so perplexities do not compare. Bits per byte do, of "
+            f"models with a spelling model (spelling=True)."
+        )
     differences = tuple(
         difference(scores[0], other, gains_MS[place], means_DM[:, place]) for place, other in enumerate(scores[1:])
     )
@@ -165,7 +173,7 @@ def as_records(comparison: Comparison, names: Sequence[str], *, most: int = 10) 
     for place, (name, scores) in enumerate(zip(names, comparison.scores, strict=True)):
         record: dict[str, Any] = {
             "model": name, "perplexity": scores.perplexity, "bits": scores.bits, "predictions": scores.predictions,
-            "unknown": scores.unknown,
+            "unknown": scores.unknown, "bits_per_byte": scores.bits_per_byte,
         }  # fmt: skip
         if place:
             own = comparison.differences[place - 1]

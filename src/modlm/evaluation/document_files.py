@@ -27,7 +27,7 @@ from modlm.ground.arrays import Bools, Floats, alone, threads
 from modlm.ground.progress import progress, short
 from modlm.ground.resumable import ResumableFile
 from modlm.model.language_model import LanguageModel
-from modlm.model.scored_documents import Prepare, score_texts
+from modlm.model.scored_documents import Prepare, score_texts, sums_of
 from modlm.model.scored_text import warn_of_unknown
 from modlm.text.documents import DUMPS, LOADS, Batch, Documents, document_batches
 from modlm.text.encoding import in_order
@@ -52,6 +52,8 @@ class DocumentOptions:
     form: str = "auto"
     keep: bool = False
     """Add the numbers to the records instead of writing them alone."""
+    plain: bool = False
+    """Write the texts alone, with blank lines between."""
     buckets: Sequence[float] | str = ()
     """Perplexities between buckets 0, 1, …; or `terciles`."""
     on_error: str = "stop"
@@ -74,7 +76,7 @@ class DocumentOptions:
         if isinstance(self.buckets, str) and self.buckets != TERCILES:
             raise ConfigError(f"buckets are perplexities such as 30,60, or {TERCILES}, but not {self.buckets!r}.")
         if not isinstance(self.buckets, str) and list(self.buckets) != sorted(set(self.buckets)):
-            raise ConfigError("The perplexities between buckets must rise.")
+            raise ConfigError(f"The perplexities between buckets must rise, but are {', '.join(map(str, self.buckets))}.")
         if not 0 < self.best <= 1:
             raise ConfigError(f"The share of documents to keep must lie above 0 and up to 1, but is {self.best}.")
 
@@ -95,6 +97,8 @@ class Scored:
     kept: Bools
     words: int = 0
     unknown: int = 0
+    strange: int = 0
+    """Documents that are mostly unknown words."""
     places: list[str] = field(default_factory=list)
 
 
@@ -119,10 +123,17 @@ def scored_batch(model: LanguageModel, options: DocumentOptions, batch: Batch, *
             own, name = {}, {"id": own[options.id]}
         else:
             own, name = {}, {"file": batch.source, "line": line} if named else {"line": line}
-        lines.append(DUMPS({**own, **name, **record}))
-    words, unknown = (sum(record[key] for record in records) for key in ("words", "unknown"))
-    data = b"\n".join([*lines, b""])
-    return Scored(batch, documents, data, values, kept, words, unknown, places)
+        lines.append(_written({**own, **name, **record}, options, last=not options.two_passes))
+    words, unknown, _, strange = sums_of(records)
+    return Scored(batch, documents, b"".join(lines), values, kept, words, unknown, strange, places)
+
+
+def _written(record: dict[str, Any], options: DocumentOptions, *, last: bool) -> bytes:
+    """A line of JSON, or in the last pass the text, if that was asked for."""
+    if not (options.plain and last):
+        return DUMPS(record) + b"\n"
+    lines = (line for line in record[options.field].split("\n") if line.strip())
+    return "\n".join([*lines, "", ""]).encode(errors="replace")
 
 
 def scored_records(
@@ -156,6 +167,12 @@ def score_files(
     overwrite: bool = False,
 ) -> Ranking:
     """Score all documents; records go to the output, or to standard output. How they rank comes back."""
+    if options.against is not None and _spells(model) != _spells(options.against):
+        raise ConfigError(
+            "One of the two models has a spelling model and the other has none, so their bits per byte do not compare: "
+            "unknown words cost letters in one alone. Train both with spelling=True, or neither."
+        )
+    check_output(output, paths)
     if output is not None and output.is_dir():
         raise OutputError(f"{output} is a folder, but records go to a file. Choose another name.")
     streamed = output is None or (output.exists() and not output.is_file())
@@ -178,6 +195,17 @@ def score_files(
         else:
             file.finish()
     return ranking
+
+
+def check_output(output: Path | None, paths: Sequence[str | Path]) -> None:
+    """Nothing is written over what is read."""
+    if output is not None and output.is_file() and any(Path(path).exists() and output.samefile(path) for path in paths):
+        raise OutputError(f"{output} is among the files that are read. Choose another name for the output.")
+
+
+def _spells(model: LanguageModel) -> bool:
+    """Whether every word costs its letters, as it does in models of tokens too."""
+    return model.spelling is not None or model.vocabulary.units != "words"
 
 
 class _Stream:
@@ -233,7 +261,8 @@ def _scored(
                 logging.getLogger("modlm").warning(f"left out: {error}")
             ranking.broken += len(scored.documents.broken)
             ranking.add(scored.values, scored.kept, scored.documents.texts, scored.places, done)
-            ranking.words, ranking.unknown = ranking.words + scored.words, ranking.unknown + scored.unknown
+            for name in ("words", "unknown", "strange"):
+                setattr(ranking, name, getattr(ranking, name) + getattr(scored, name))
             done += 1
             sink.write(scored.lines, state)
             rate = ranking.documents / max(1e-9, time.monotonic() - bar.started)
@@ -247,7 +276,7 @@ def _scored(
 
 def warn_of_sums(model: LanguageModel, ranking: Ranking) -> None:
     """What should be known when all is done."""
-    warn_of_unknown(model, ranking.words, ranking.unknown)
+    warn_of_unknown(model, ranking.words, ranking.unknown, ranking.documents, ranking.strange)
     if ranking.broken:
         logging.getLogger("modlm").warning(f"{ranking.broken:,} broken records were left out")
 
@@ -270,6 +299,7 @@ def _second_pass(source: Path, target: Path, options: DocumentOptions, ranking: 
             tied = bins == cut
             kept = (bins < cut) | (tied & (np.cumsum(tied) <= more)) if options.best < 1 else bins >= 0
             more -= int(np.count_nonzero(tied))
-            stream.write(b"".join(DUMPS(one) + b"\n" for one, stays in zip(records, kept, strict=True) if stays))
+            staying = (one for one, stays in zip(records, kept, strict=True) if stays)
+            stream.write(b"".join(_written(one, options, last=True) for one in staying))
     if options.best < 1:
         ranking.keep_best(options.best)

@@ -33,7 +33,7 @@ from modlm.text.documents import Batch
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SUMS = ("documents", "empty", "broken", "words", "unknown")
+SUMS = ("documents", "empty", "broken", "words", "unknown", "strange")
 SCHEMA = ", ".join(["record string", *(f"{name} long" for name in SUMS)])
 ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
@@ -109,7 +109,7 @@ def _records(
         scored = scored_batch(lm, options, Batch(form, data, source, 1, 0))
         texts, kept = len(scored.documents.texts), scored.lines.decode().split("\n")[:-1]
         empty = texts - int(np.isfinite(scored.values).sum())
-        sums = [texts, empty, len(scored.documents.broken), scored.words, scored.unknown]
+        sums = [texts, empty, len(scored.documents.broken), scored.words, scored.unknown, scored.strange]
         columns = [[*kept, None], *([*([0] * len(kept)), one] for one in sums)]
         types = [pyarrow.string(), *[pyarrow.int64()] * len(sums)]
         arrays = [pyarrow.array(column, kind) for column, kind in zip(columns, types, strict=True)]

@@ -7,7 +7,6 @@ Memory does not grow with the documents, and `state` has all of it for a file, s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from modlm.ground.arrays import Bools, Floats, Ints
 LOW, STEP, BINS = -16.0, 1 / 2048, 1 << 18  # so perplexities are told apart to a twentieth of a percent
 SHOWN = 10  # examples of each kind
 SAMPLE = 1000  # documents among which those in the middle are looked for
+BARS, TAIL = 80, 0.005  # of a histogram: how many, and the share of documents that it leaves out at each end
 SNIPPET = 160  # letters of an example
 
 Example = tuple[float, str, str]
@@ -29,7 +29,7 @@ class Ranking:
     def __init__(self, *, examples: bool = False) -> None:
         self.counts: Ints = np.zeros(BINS, np.int64)
         self.kept: Ints = np.zeros(BINS, np.int64)
-        self.documents = self.broken = self.words = self.unknown = self.empty = 0
+        self.documents = self.broken = self.words = self.unknown = self.strange = self.empty = 0
         self.best: list[Example] = []
         self.worst: list[Example] = []
         self.sample: list[tuple[float, Example]] = []
@@ -94,30 +94,16 @@ class Ranking:
         ranking.sample = [(draw, (value, *rest)) for draw, (value, *rest) in ranking.sample]  # type: ignore[misc]
         return ranking
 
-    def picture(self, path: Path, *, title: str, log: bool) -> None:
-        """The histogram, what was kept in another colour, as the ending of the name says (svg, png, pdf)."""
-        from matplotlib.figure import Figure
-
-        there = np.flatnonzero(self.counts)
-        low, high = (int(there[0]), int(there[-1]) + 1) if len(there) else (0, 1)
-        width = max(1, -(-(high - low) // 80))
-        edges = LOW + STEP * (low + width * np.arange(-(-(high - low) // width) + 1))
-        figure = Figure(figsize=(7, 3.6), layout="constrained")
-        axes = figure.add_subplot()
-        for counts, label, colour in ((self.counts, "dropped", "#c9ced6"), (self.kept, "kept", "#2563a8")):
-            heights = np.add.reduceat(np.append(counts[low:high], 0), np.arange(0, high - low, width))
-            axes.stairs(heights, np.exp(edges) if log else edges, fill=True, color=colour, label=label)
-        if log:
-            axes.set_xscale("log")
-        axes.set_xlabel("perplexity" if log else "in-domain minus general, bits per byte")
-        axes.set_ylabel("documents")
-        axes.set_title(title)
-        axes.legend(frameon=False)
-        axes.spines[["top", "right"]].set_visible(False)
-        figure.savefig(path, format=path.suffix.removeprefix("."))
+    def bars(self) -> tuple[Floats, Ints, Ints]:
+        """A histogram of all but the two tails: its edges, all documents, and those that are kept."""
+        low, high = (min(self.cut(share)[0], BINS - 1) for share in (TAIL, 1 - TAIL))
+        width = max(1, -(-(high + 1 - low) // BARS))
+        places = np.arange(low, high + 1, width)
+        every, kept = (np.add.reduceat(counts[: high + 1], places) for counts in (self.counts, self.kept))
+        return LOW + STEP * np.append(places, places[-1] + width), every, kept
 
 
-STATE = ("counts", "kept", "documents", "broken", "words", "unknown", "empty", "best", "worst", "sample")
+STATE = ("counts", "kept", "documents", "broken", "words", "unknown", "strange", "empty", "best", "worst", "sample")
 
 
 def bins_of(values: Floats) -> Ints:

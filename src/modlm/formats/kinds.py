@@ -12,6 +12,7 @@ from modlm.text.sources import STANDARD_INPUT, Files
 
 COUNT_LINE = re.compile(rb" *+[^\t ][^\t]*+\t[0-9]+\r?")  # nothing is tried twice: lines may be as long as a text
 LOOK = 100  # lines that tell a count file from a text
+CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 KENLM_MAGIC = b"mmap lm http://kheafield.com/code"
 
 
@@ -34,12 +35,24 @@ def kind_of(path: Path) -> str:
     if str(path) == STANDARD_INPUT or not path.is_file():
         return "text"  # a pipe cannot be looked at twice; whoever reads it says what is wrong
     with path.open("rb") as stream:
-        if stream.read(len(KENLM_MAGIC)) == KENLM_MAGIC:
-            return "kenlm"
-    with contextlib.closing(Files([path]).blocks(1 << 16)) as blocks:  # type: ignore[type-var]  # a generator
-        block = next(blocks, None)
-    lines = bytes(block.data[: block.size]).split(b"\n") if block else []
+        head = stream.read(len(KENLM_MAGIC))
+        if head == KENLM_MAGIC or (head.startswith(KENLM_MAGIC[:7]) and KENLM_MAGIC.startswith(head)):
+            return "kenlm"  # or the first bytes of one, which its reader says
+    lines = _first(path).split(b"\n")
     if any(line.strip() == b"\\data\\" for line in lines):
         return "arpa"
     shown = [line for line in lines[:LOOK] if line.strip()]
     return "count file" if shown and all(COUNT_LINE.fullmatch(line) for line in shown) else "text"
+
+
+def _first(path: Path) -> bytes:
+    """The first lines of a file, decompressed."""
+    with contextlib.closing(Files([path]).blocks(1 << 16)) as blocks:  # type: ignore[type-var]  # a generator
+        block = next(blocks, None)
+    return bytes(block.data[: block.size]) if block else b""
+
+
+def is_binary(path: Path) -> bool:
+    """Whether what would be read as a text has bytes that no text has: control characters, and none of UTF-8."""
+    first = _first(path) if path.is_file() else b""
+    return CONTROL.search(first) is not None and "\ufffd" in first.decode(errors="replace")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from modlm.blocks.block import DELTA, UNLIMITED, Blocks
 from modlm.errors import ConfigError, ModelFolderError
 from modlm.families import MODELS, READERS
-from modlm.formats.kinds import kind_of
+from modlm.formats.kinds import is_binary, kind_of
 from modlm.store.folder import COLUMNS, Folder, Parts, open_folder, write_folder
 from modlm.store.manifest import FILE_NAME, Verify, is_folder
 from modlm.text.sources import MODEL_FIRST
@@ -112,6 +112,10 @@ def _load(place: Path, verify: Verify, functions: Mapping[str, Callable[..., Any
         )
     kind = kind_of(place)
     if kind in ("text", "count file") and place.suffixes[:1] != [".arpa"]:
+        if is_binary(place):
+            raise ModelFolderError(
+                f"{place} is binary data of an unknown kind. Give a model folder, an ARPA file or a KenLM binary."
+            )
         raise ModelFolderError(f"{place} is a {kind}, not a model. {MODEL_FIRST}")
     read: LanguageModel = READERS["kenlm" if kind == "kenlm" else "arpa"](place)
     return read

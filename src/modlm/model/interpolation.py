@@ -41,6 +41,8 @@ class Interpolation:
     """The perplexity of each column by itself on the tuning text; infinite where it gives a word no probability."""
     history: tuple[float, ...]
     """Perplexity of the tuning text before each step of EM, and that of the result."""
+    speller: str = ""
+    """The model whose spelling model is the mixture's: the first that has one. Tuning leaves letters out."""
 
 
 def interpolate(
@@ -84,7 +86,10 @@ def interpolate(
         alone = [perplexity_of(mean, 1) for mean in np.log(probs_TK).mean(axis=0).tolist()]
     history.append(_mean_log((probs_TK * weights_TK).sum(axis=1)))
     named = [dict(zip(tuned.layout.names, values, strict=True)) for values in (weights.tolist(), alone)]
-    return Interpolation(tuned, named[0], named[1], tuple(perplexity_of(mean, 1) for mean in history))
+    spellings = {name: model.spelling for name, model in models.items() if isinstance(model, LanguageModel)}
+    speller = next((name for name, spelling in spellings.items() if spelling), "")
+    tuned.spelling = spellings.get(speller)
+    return Interpolation(tuned, named[0], named[1], tuple(perplexity_of(mean, 1) for mean in history), speller)
 
 
 def _mean_log(probs_T: Floats) -> float:

@@ -193,7 +193,9 @@ class NgramLM(LanguageModel):
     def _mixture(self) -> Mixture:
         estimates = self.estimates()
         assert self.settings is not None
-        return heuristic_mixture(estimates, extra=self.settings.extra)
+        mixture = heuristic_mixture(estimates, extra=self.settings.extra)
+        mixture.spelling = self.spelling
+        return mixture
 
     def estimates(self) -> Estimates:
         """The smoothed counts that it was compiled from."""

@@ -131,11 +131,17 @@ def score_documents(
         return score_texts(model, prepare(texts) if prepare else texts).records()
 
     batches = iter(lambda: list(islice(items, batch)), [])
-    words = unknown = 0
+    sums = np.zeros(4, np.int64)
     for records in in_order(alone(work), batches, workers=threads(workers)):
-        words, unknown = (n + sum(one[key] for one in records) for n, key in ((words, "words"), (unknown, "unknown")))
+        sums += sums_of(records)
         yield from records
-    warn_of_unknown(model, words, unknown)
+    warn_of_unknown(model, *sums.tolist())
+
+
+def sums_of(records: Sequence[dict[str, Any]]) -> list[int]:
+    """What a warning is about: words, unknown ones, documents, and those documents that are mostly unknown words."""
+    strange = sum(2 * one["unknown"] > one["words"] for one in records)
+    return [*(sum(one[key] for one in records) for key in ("words", "unknown")), len(records), strange]
 
 
 def _text_of(item: Any, field: str) -> str:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 NO_SIZE = TextSize(0, 0)
 MANY_UNKNOWN = 0.2  # of all words
+MANY_STRANGE = 0.05  # of all documents
 LARGEST = 700.0  # exp of more is no float
 NO_IDS: Ids = np.zeros(0, np.uint32)
 NO_LOG_PROBS: Floats = np.zeros(0)
@@ -217,11 +218,17 @@ def score_text(model: LanguageModel, text: Any, *, source: Any = None, encoding_
     return replace(total, seconds=time.perf_counter() - begun)
 
 
-def warn_of_unknown(model: LanguageModel, words: int, unknown: int) -> None:
-    """One warning where much of a text is unknown and unknown words cost nothing for their letters."""
-    if unknown > MANY_UNKNOWN * words and model.spelling is None and model.vocabulary.units == "words":
+def warn_of_unknown(model: LanguageModel, words: int, unknown: int, documents: int = 0, strange: int = 0) -> None:
+    """One warning where much is unknown and unknown words cost nothing for their letters.
+
+    That is many of the words, or most words of many documents, which are `strange` then.
+    """
+    much = f"{unknown / words:.0%} of the words" if unknown > MANY_UNKNOWN * words else ""
+    if not much and strange > MANY_STRANGE * documents:
+        much = f"Most words of {strange:,} of {documents:,} documents"
+    if much and model.spelling is None and model.vocabulary.units == "words":
         logging.getLogger("modlm").warning(
-            f"{unknown / words:.0%} of the words are unknown to the model, and to it all unknown words are alike, so "
+            f"{much} are unknown to the model, and to it all unknown words are alike, so "
             f"text that it knows nothing of looks easy. Train the model with a spelling model (spelling=True), or on "
             f"text of this kind."
         )
@@ -236,8 +243,17 @@ def scored_parts(
         pairs = with_source(model, text, source, encoding_errors=encoding_errors)
         text, beside = pairs.target, Beside(pairs.sources)
     blocks = read_parts(text, model.vocabulary, encoding_errors=encoding_errors)
+    size = None
+    if isinstance(text, Corpus) and model.spelling is not None and text.vocabulary != model.vocabulary:
+        blocks, size = iter([_with_letters(text, model.vocabulary)]), text.size
     for part, block in scored_along(model, blocks, beside):
-        yield replace(part, text_words=block.words, bytes=block.bytes)
+        yield replace(part, text_words=(size or block).words, bytes=(size or block).bytes)
+
+
+def _with_letters(corpus: Corpus, vocabulary: Vocabulary) -> Encoded:
+    """A Corpus in the words of a vocabulary, with its text, of which unknown words are spelled."""
+    names = corpus.vocabulary.words
+    return encode_bytes(as_lines([[names[word] for word in ids[1:-1].tolist()] for ids in corpus]), vocabulary)
 
 
 def with_source(model: LanguageModel, text: Any, source: Any, *, encoding_errors: str = "strict") -> Parallel:

@@ -39,7 +39,11 @@ def download(address: str, *, kind: str) -> Path:
     found = ADDRESS.fullmatch(address)
     assert found is not None
     package, name, revision = hub(), found["name"], found["revision"]
-    manifest = Path(asked(address, lambda: package.hf_hub_download(name, manifest_name(kind), revision=revision)))
+    wanted = {"filename": manifest_name(kind), "revision": revision}
+    cached = asked(address, lambda: package.try_to_load_from_cache(name, **wanted))
+    if not isinstance(cached, str):  # asked for once beforehand: a download would be tried five times, for 23 seconds
+        asked(address, lambda: package.get_hf_file_metadata(package.hf_hub_url(name, **wanted)))
+    manifest = Path(asked(address, lambda: package.hf_hub_download(name, **wanted)))
     files = [manifest.name, *read_manifest(manifest.parent, kind=kind)["files"]]
     return Path(asked(address, lambda: package.snapshot_download(name, revision=revision, allow_patterns=files)))
 

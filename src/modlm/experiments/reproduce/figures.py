@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from modlm.errors import ConfigError, require
 from modlm.experiments.reproduce.compared_rows import ComparedRow
 from modlm.experiments.reproduce.recipe import Recipe
+from modlm.ground.arrays import Floats, Ints
 
 INK = "#737b88"
 COLOURS = ("#2f7fd6", "#e0701a", "#1d9e74", "#c774a6", "#8b8f98")
@@ -65,6 +69,20 @@ def panels(count: int, height: float) -> tuple[Any, list[Any]]:
     FigureCanvasSVG(figure)
     axes = figure.subplots(count, 1, sharex=True, squeeze=False)
     return figure, [row[0] for row in axes]
+
+
+def save_histogram(path: Path, edges: Floats, every: Ints, kept: Ints, title: str, label: str) -> None:
+    """Documents that were kept among all, as the ending of the name says; without a label, edges are log perplexity."""
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        figure, (axes,) = panels(1, 3.4)
+        for counts, name, colour in ((every, "dropped", COLOURS[-1]), (kept, "kept", COLOURS[0])):
+            axes.stairs(counts, edges if label else np.exp(edges), fill=True, color=colour, label=name)
+        axes.set_xscale("linear" if label else "log")
+        axes.set(xlabel=label or "perplexity", ylabel="documents", title=title)
+        axes.legend(frameon=False)
+        figure.savefig(path, format=path.suffix.removeprefix("."))
 
 
 def _looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:

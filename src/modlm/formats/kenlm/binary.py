@@ -119,6 +119,8 @@ def binary_in(data: Bytes, path: Path) -> Binary:
 def _check_sanity(found: bytes, path: Path) -> None:
     if found.startswith(SANITY):
         return
+    if len(found) < len(SANITY) and SANITY.startswith(found):
+        raise refused(path, f"that is truncated: {len(found):,} bytes")
     if not found.startswith(KENLM_MAGIC):
         raise InputError("no KenLM binary: it does not begin as they do.", path=path)
     rest = found[len(KENLM_MAGIC) : 56].partition(b"\n")[0].strip(b" \0").decode("latin-1")

@@ -50,6 +50,8 @@ def save_arpa(model: LanguageModel, target: str | Path, *, overwrite: bool = Fal
     if not isinstance(model, NgramLM):
         raise ConfigError("Only n-gram models have an ARPA form; a mixture has none.")
     vocabulary = choose(TOKENS, tokens, what="way to write tokens")(model.vocabulary)
+    if model.spelling is not None:
+        log.warning(f"{target}: ARPA files hold no spelling model, so unknown words cost no letters there.")
     to_arpa(model.compiled, vocabulary, Path(target), overwrite=overwrite)
 
 
