@@ -44,6 +44,13 @@ def test_extras_files_and_commands_of_a_workflow_exist(name: str) -> None:
         assert command in COMMANDS, command
 
 
+def test_tests_have_the_extras_of_a_developers_environment() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    named = re.findall(r"\.\[([a-z,]+)\]", makefile.partition("$(VENV)/.dev:")[2])
+    workflow = {"jobs": {"test": WORKFLOWS["tests"]["jobs"]["test"]}}
+    assert re.findall(r"\.\[([a-z,]+)\]", commands(workflow)) == named[:1]
+
+
 def test_a_release_needs_all_tests_and_no_token() -> None:
     jobs = WORKFLOWS["release"]["jobs"]
     assert set(jobs["publish"]["needs"]) == {"tests", "docs", "build"}

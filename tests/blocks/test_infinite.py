@@ -77,7 +77,7 @@ def test_held_out_rows_are_those_of_an_index_without_the_fold() -> None:
         places = np.concatenate([np.arange(*part) for part in fold])
         ids = np.asarray(CORPUS.ids)[places]
         made = np.empty((len(ids), 3), np.float32), np.empty((len(ids), 12), np.float32)
-        held_out.copy().fill(ids, *made, sizes=[high - low for low, high in fold])
+        held_out.copy().fill(ids, *made)
         rest = Corpus.from_ids(np.delete(np.asarray(CORPUS.ids), places), CORPUS.vocabulary)
         rows = InfiniteBlock(index_corpus(rest)).rows(ids)
         with np.errstate(divide="ignore"):
@@ -85,6 +85,21 @@ def test_held_out_rows_are_those_of_an_index_without_the_fold() -> None:
         assert np.allclose(rows.features_TF, made[1], atol=1e-6)
     other = Corpus.from_text(["e d c b a", "a a b b e e"], CORPUS.vocabulary)
     assert block.held_out(other.ids, other.starts) is None
+
+
+def test_a_fold_is_left_out_of_short_documents_each_sentence_as_often_as_it_has_it(tmp_path: Path) -> None:
+    lines = ["a b c", "c b a", "a b c", "b b", "a b c", "a c"]
+    (tmp_path / "text.txt").write_text("\n\n".join(lines) + "\n")  # every line is a document
+    index = index_text(tmp_path / "text.txt", tmp_path / "index", documents=True)
+    fold, rest = (Corpus.from_text(part, index.vocabulary) for part in (lines[:4], lines[4:]))
+    held_out = InfiniteBlock(index).held_out(fold.ids, fold.starts)
+    assert held_out is not None
+    made = np.empty((len(fold.ids), 3), np.float32), np.empty((len(fold.ids), 12), np.float32)
+    held_out.fill(np.asarray(fold.ids), *made)
+    rows = InfiniteBlock(index_corpus(rest)).rows(np.asarray(fold.ids))
+    with np.errstate(divide="ignore"):
+        assert np.allclose(np.log(rows.probs_TK), made[0], atol=1e-6)
+    assert np.allclose(rows.features_TF, made[1], atol=1e-6)
 
 
 def test_where_a_share_comes_from() -> None:

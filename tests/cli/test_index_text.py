@@ -34,6 +34,20 @@ def test_find_and_overlap(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert json.loads(capsys.readouterr().out)[0]["covered"] == 6
 
 
+def test_a_long_copy_is_cut_on_the_screen_and_whole_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [f"word{n}" for n in range(2000)]
+    (tmp_path / "long.txt").write_text(" ".join(words) + "\n")
+    index, text = str(tmp_path / "index"), str(tmp_path / "long.txt")
+    assert run(["index", text, "-o", index]) == 0
+    capsys.readouterr()
+    assert run(["overlap", index, text]) == 0
+    said = capsys.readouterr().out
+    assert "2000 words" in said and "word0 word1 " in said and " … " in said and said.endswith(" word1999\n")
+    assert max(map(len, said.splitlines())) < 200 + len(text)
+    assert run(["overlap", index, text, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["stretches"][0]["hit"]["words"].split() == words
+
+
 def test_more_text_and_an_index_among_models(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("more.txt").write_text("a bird sat on the cat\n")
     assert run(["index", "more.txt", "-o", "index", "--add", "--json"]) == 0

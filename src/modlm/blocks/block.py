@@ -132,8 +132,8 @@ class HeldOut(Protocol):
         ...
 
     def fill(
-        self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats, *, counted: slice, sizes: Sequence[int],
-        kept_T: Bools | None, beside: Beside,
+        self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats, *, counted: slice, kept_T: Bools | None,
+        beside: Beside,
     ) -> None:  # fmt: skip
         """The log rows and features of a fold from everything else, as `HeldOutColumns.fill` explains."""
         ...

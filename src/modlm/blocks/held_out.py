@@ -8,7 +8,6 @@ puts it back. Each position costs the same however many folds there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -68,16 +67,14 @@ class HeldOutColumns:
         log_probs_TK: AnyFloats,
         features_TF: AnyFloats,
         *,
-        counted: slice = slice(None),
-        sizes: Sequence[int] = (),
+        counted: slice | Bools = slice(None),
         kept_T: Bools | None = None,
         beside: Beside = ALONE,
     ) -> None:
         """The log rows and features of a fold (whole sentences) from the counts without it.
 
-        `counted` is the part of the fold that was counted; the rest is of other texts. `sizes` are those of the
-        stretches that the fold is made of, which make no difference to n-grams of sentences. `kept_T` is True at the
-        positions whose rows are wanted, whole sentences too; none: all.
+        `counted` is the part of the fold that was counted, whole sentences; the rest is of other texts. `kept_T` is
+        True at the positions whose rows are wanted, whole sentences too; none: all.
         """
         contexts_TN, nodes_TN = self.counts.walk(ids)
         own = (ids[counted], contexts_TN[counted], nodes_TN[counted])

@@ -7,9 +7,11 @@ same) let lambda learn when to trust it. A context that was never seen gives a u
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import ClassVar, Self
 
 import numpy as np
@@ -178,10 +180,11 @@ class InfiniteBlock(Block):
     # ---- held out ------------------------------------------------------------------------------------------------
 
     def held_out(self, ids: Ids, starts: Ints) -> HeldOutInfinite | None:
-        """What gives rows of a text without a fold of it, if stretches of the text stand in the index as they are."""
+        """What gives rows of a text without a fold of it, if long sentences of the text stand in the index."""
         for first in np.linspace(0, max(0, len(starts) - 1 - STRETCH), PROBES).astype(int).tolist():
-            stretch = ids[int(starts[first]) : int(starts[min(len(starts) - 1, first + STRETCH)])]
-            if next(self.index.places_of(stretch), None) is not None:
+            own = starts[first : first + STRETCH + 1]
+            longest = int(np.argmax(np.diff(own)))
+            if next(self.index.places_of(ids[own[longest] : own[longest + 1]]), None) is not None:
                 return HeldOutInfinite(self)
         return None
 
@@ -220,20 +223,18 @@ class HeldOutInfinite:
         features_TF: AnyFloats,
         *,
         counted: slice = slice(None),
-        sizes: Sequence[int] = (),
         kept_T: Bools | None = None,
         beside: Beside = ALONE,
     ) -> None:
-        """The log rows and features of a fold, made of stretches of sentences of these sizes, without it."""
+        """The log rows and features of a fold of whole sentences, without these, each as often as the fold has it."""
         ranges: dict[int, list[tuple[int, int]]] = {}
-        begin = 0
-        for size in sizes or [len(ids)]:
-            own = ids[begin : begin + size]
-            long = size - int(np.count_nonzero(own == self.block.vocabulary.start))
-            for shard, place in self.block.index.places_of(own):  # from the end before the first sentence
-                ranges.setdefault(shard, []).append((place - 1, place - 1 + long))
-            begin += size
-        cut = {shard: np.array(sorted(own), np.int64).ravel() for shard, own in ranges.items()}
+        starts = np.flatnonzero(ids == self.block.vocabulary.start)
+        own = Counter(sentence.tobytes() for sentence in np.split(ids, starts[1:]))
+        for sentence, times in own.items():
+            words = np.frombuffer(sentence, ids.dtype)
+            for shard, place in islice(self.block.index.places_of(words), times):  # from the end before the sentence
+                ranges.setdefault(shard, []).append((place - 1, place - 2 + len(words)))
+        cut = {shard: np.array(sorted(found), np.int64).ravel() for shard, found in ranges.items()}
         rest = InfiniteBlock(self.block.index.without(cut), least=self.block.least, longest=self.block.reads.words)
         wanted = ids if kept_T is None else ids[kept_T]
         rest.log_rows(wanted, log_probs_TK, features_TF, beside)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from modlm.counts.suffixes import Hit
 
 IndexArgument = Annotated[Path, argument("DIR", "The folder of an index.")]
+SHOWN = 160  # characters of the words that were found; all of them are in the JSON
 BOLD, FAINT, PLAIN = "\x1b[1;32m", "\x1b[2m", "\x1b[0m"
 
 
@@ -110,9 +111,10 @@ def find(
 
 
 def print_hit(hit: Hit) -> None:
-    """A place, with the words in colour where that is seen."""
+    """A place, with the words in colour where that is seen, and the middle of a long stretch left out."""
     bold, faint, plain = (BOLD, FAINT, PLAIN) if sys.stdout.isatty() else ("", "", "")
-    print(f"{faint}{hit.source}:{hit.line}{plain}  {hit.before} {bold}{hit.words}{plain} {hit.after}".rstrip())
+    words = hit.words if len(hit.words) <= SHOWN else f"{hit.words[: SHOWN // 2]} … {hit.words[-SHOWN // 2 :]}"
+    print(f"{faint}{hit.source}:{hit.line}{plain}  {hit.before} {bold}{words}{plain} {hit.after}".rstrip())
 
 
 def overlap(

@@ -282,5 +282,5 @@ class TextIndex:
         for shard, row in enumerate(self.table_SF):
             head = np.append(np.uint32(END + 1), sought[:64])
             for place in self.places(shard, *suffix_kernels.search(self.tables, row, head, 0, len(head))).tolist():
-                if np.array_equal(self.stored(shard, place + 1, place + 1 + len(sought)), sought):
+                if np.array_equal(self.stored(shard, place + 65, place + 1 + len(sought)), sought[64:]):
                     yield shard, place + 1

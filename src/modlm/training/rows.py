@@ -160,8 +160,7 @@ def _fill_held_out(
             rows = places if rows_T is None else rows_T[places[kept]]
             made = [np.empty((len(rows), table.shape[1]), np.float32) for table in target]
             beside = Beside([source for part in fold for source in part_of(sources, corpus.starts, *part)])
-            counted, sizes = inside(fold, own.counted), [high - low for low, high in fold]
-            state.fill(corpus.ids[places], *made, counted=counted, sizes=sizes, kept_T=kept, beside=beside)
+            state.fill(corpus.ids[places], *made, counted=inside(fold, own.counted), kept_T=kept, beside=beside)
             for table, filled in zip(target, made, strict=True):
                 table[rows] = filled
             bar.advance(len(places))

@@ -78,6 +78,33 @@ def test_lambda_is_learned_from_lines_that_are_held_out_of_the_counts(
     assert len(fit.ids) == len(ids) and len(stop.ids) == prepared.corpora["valid"].words + 2 * 12
 
 
+@pytest.mark.parametrize("documents", [False, True])
+def test_they_are_held_out_of_an_index_and_of_counts_beside_too(
+    config: AdaptConfig, texts: dict[str, Path], tmp_path: Path, documents: bool
+) -> None:
+    vocabulary = prepare(config).lm.vocabulary
+    lines, made = texts["train"].read_text().splitlines(), []
+    for name, text, tune in (("all", lines, 5), ("rest", lines[:-5], 0)):
+        place = tmp_path / f"{name}.txt"
+        place.write_text(("\n\n" if documents else "\n").join(text) + "\n")
+        index_text(place, tmp_path / name, vocabulary=vocabulary, documents=documents)
+        beside = tmp_path / f"beside-{name}.txt"
+        beside.write_text("\n".join(["the bank sold the company", *text]) + "\n")
+        made.append(
+            prepare(
+                changed(config, beside=(beside,), index=(tmp_path / name,), tune_lines=tune if name == "all" else 0)
+            )
+        )
+    found = rows_of(made[0], "tune")
+    assert made[0].others.keys() == {"beside-all", "infinite"}
+    predicted = found.ids != vocabulary.start
+    for ours, theirs in (("infinite", "infinite"), ("beside-all", "beside-rest")):
+        expected = made[1].others[theirs].rows(found.ids)
+        own = [table[predicted] for table in found.block(ours)]
+        np.testing.assert_allclose(np.exp(own[0]), expected.probs_TK[predicted], rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(own[1], expected.features_TF[predicted], rtol=1e-4, atol=1e-5)
+
+
 def test_without_such_lines_the_validation_text_is_split_at_a_line(config: AdaptConfig) -> None:
     prepared = prepare(config)
     rows = {"valid": rows_of(prepared, "valid")}

@@ -2,8 +2,8 @@
 
 What lambda is learned from is never counted. Either it is the validation text (its first lines train the net, the last
 fifth says when to stop, all of it tunes the static weights), or with `tune_lines` the last lines of the counted text:
-their rows come from the counts without them, and the whole validation text says when to stop. The test text is only
-reported.
+their rows come from counts and indexes without them, and the whole validation text says when to stop. The test text is
+only reported.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from __future__ import annotations
 import re
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import count
+from functools import partial
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +117,14 @@ class Result:
         }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A text with its counts."""
+
+    text: Corpus
+    counts: Counts
+
+
 @dataclass(slots=True)
 class Prepared:
     """The model, the counts, and what they cost."""
@@ -121,10 +132,11 @@ class Prepared:
     config: AdaptConfig
     lm: CausalLm
     block: CausalLmBlock
-    counts: Counts
     estimates: Estimates
     ngram: NgramBlock
     others: dict[str, Block]
+    counted: dict[str, Counted]
+    """What was counted for the columns of n-grams."""
     corpora: dict[str, Corpus]
     costs: dict[str, float]
 
@@ -137,7 +149,9 @@ class Prepared:
         """The same with another reading, training or further columns; texts, their counts and the model stay."""
         features, source = self.lm.features(config.reading), self.block.source
         block = CausalLmBlock(self.lm.vocabulary, config.reading, features, source=source, lm=self.lm)
-        return replace(self, config=config, block=block, others=other_blocks(config, self.lm), costs=dict(self.costs))
+        others, counted = other_blocks(config, self.lm)
+        counted[NGRAM] = self.counted[NGRAM]
+        return replace(self, config=config, block=block, others=others, counted=counted, costs=dict(self.costs))
 
 
 def adapt(config: AdaptConfig, prepared: Prepared | None = None) -> Result:
@@ -198,24 +212,27 @@ def prepare(config: AdaptConfig) -> Prepared:
         corpora = {"tune": train[train.sentences - config.tune_lines :], **corpora}
     elif corpora["valid"].sentences < 2:
         raise ConfigError("The validation text has one line, but it is split in two. Give more, or lines to tune on.")
-    others = other_blocks(config, lm)
-    return Prepared(config, lm, block, counts, estimates, NgramBlock(estimates), others, corpora, costs)
+    others, counted = other_blocks(config, lm)
+    counted[NGRAM] = Counted(train, counts)
+    return Prepared(config, lm, block, estimates, NgramBlock(estimates), others, counted, corpora, costs)
 
 
-def other_blocks(config: AdaptConfig, lm: CausalLm) -> dict[str, Block]:
-    """The columns besides the model and the counts of the text, in the order of the settings."""
+def other_blocks(config: AdaptConfig, lm: CausalLm) -> tuple[dict[str, Block], dict[str, Counted]]:
+    """The columns besides the model and the counts of the text, in the order of the settings, and what was counted."""
     found: dict[str, Block] = {}
+    counted: dict[str, Counted] = {}
     for path in config.beside:
-        name = re.sub(r"[^\w-]", "-", path.name.partition(".")[0])
-        counts = count_text(Corpus.from_text(path, lm.vocabulary), order=config.order)
-        found[free(name, found)] = NgramBlock(estimate(smoother_of(config.smoothing), counts))
+        name = free(re.sub(r"[^\w-]", "-", path.name.partition(".")[0]), found)
+        text = Corpus.from_text(path, lm.vocabulary)
+        counted[name] = Counted(text, count_text(text, order=config.order))
+        found[name] = NgramBlock(estimate(smoother_of(config.smoothing), counted[name].counts))
     for path in config.index:
         found[free("infinite", found)] = InfiniteBlock.configured(lm.vocabulary, index=str(path))
     if config.online:
         found["online"] = OnlineBlock(lm.vocabulary, order=config.online)
     if config.cache:
         found["cache"] = CacheBlock(lm.vocabulary, words=config.cache)
-    return found
+    return found, counted
 
 
 def free(name: str, taken: dict[str, Block]) -> str:
@@ -225,7 +242,7 @@ def free(name: str, taken: dict[str, Block]) -> str:
 
 
 def rows_of(own: Prepared, name: str) -> LogRows:
-    """The rows of a text: the model's from its pass, the counts' from all of them or, when it was counted, the rest."""
+    """The rows of a text: the model's from its pass, the others' from all but the lines to tune on, if it is those."""
     corpus, reading = own.corpora[name], own.config.reading
     ids = np.asarray(corpus.ids)
     entry = entry_of(ids, own.lm, reading, fingerprint=own.block.source["sha256"])
@@ -241,14 +258,39 @@ def rows_of(own: Prepared, name: str) -> LogRows:
             if column == LM:
                 continue
             log_probs_TK, features_TF = (np.empty_like(table) for table in rows.block(column))
-            if name == "tune" and column == NGRAM:
-                HeldOutColumns.of(own.counts, own.estimates).copy().fill(ids, log_probs_TK, features_TF)
-            else:
-                block.log_rows(ids, log_probs_TK, features_TF)
+            fill = held_out(own, column, block) if name == "tune" else block.log_rows
+            fill(ids, log_probs_TK, features_TF)
             for table, values in zip(rows.block(column), (log_probs_TK, features_TF), strict=True):
                 table[:] = values
     own.costs[f"seconds_rows_{name}"] = time.perf_counter() - begun
     return rows
+
+
+def held_out(own: Prepared, column: str, block: Block) -> Callable[..., object]:
+    """What fills in the rows of the lines to tune on from everything else that the block was made from."""
+    lines = own.corpora["tune"]
+    if isinstance(block, NgramBlock):
+        counted = own.counted[column]
+        known_T = also_in(counted.text, lines)
+        return partial(HeldOutColumns.of(counted.counts, block.estimates).copy().fill, counted=known_T)
+    without = block.held_out(lines.ids, lines.starts)
+    return without.fill if without is not None else block.log_rows
+
+
+def also_in(text: Corpus, lines: Corpus) -> Bools:
+    """True at the places of lines that the text has, too, each as often as it stands there at most."""
+    left = Counter(in_lines(text))
+    known = list[bool]()
+    for line in in_lines(lines):
+        known.append(left[line] > 0)
+        left[line] -= 1
+    return np.repeat(np.array(known), np.diff(lines.starts))
+
+
+def in_lines(text: Corpus) -> Iterator[bytes]:
+    """Line by line, what can be compared."""
+    ids = np.asarray(text.ids)
+    return (ids[low:high].tobytes() for low, high in pairwise(text.starts.tolist()))
 
 
 def predicted(own: Prepared, rows: LogRows) -> Bools:
