@@ -14,11 +14,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from modlm.blocks.block import ALONE, NOTHING, Beside, Block, Reads, Rows, flattened
+from modlm.blocks.block import ALONE, NOTHING, Beside, Block, Fold, Reads, Rows, flattened, made_whole
 from modlm.counts import suffix_kernels
 from modlm.counts.suffixes import Hit, TextIndex
 from modlm.errors import ConfigError, VocabularyError
-from modlm.ground.arrays import AnyFloats, Bools, Floats, Ids, Ints, in_parallel
+from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, in_parallel
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
@@ -151,11 +151,7 @@ class InfiniteBlock(Block):
 
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns and features after each window."""
-        features_BF, add = self.to_mix(windows_BC, beside)
-        columns_BJK = np.zeros((len(windows_BC), len(self.vocabulary), len(self.columns)))
-        for column, one_K in enumerate(np.eye(len(self.columns))):
-            add(np.tile(one_K, (len(windows_BC), 1)), columns_BJK[:, :, column])
-        return columns_BJK, features_BF
+        return made_whole(self, windows_BC, beside, len(self.columns))
 
     # ---- where it comes from -------------------------------------------------------------------------------------
 
@@ -213,27 +209,16 @@ class HeldOutInfinite:
         """Itself: nothing is changed."""
         return self
 
-    def fill(
-        self,
-        ids: Ids,
-        log_probs_TK: AnyFloats,
-        features_TF: AnyFloats,
-        *,
-        counted: slice = slice(None),
-        sizes: Sequence[int] = (),
-        kept_T: Bools | None = None,
-        beside: Beside = ALONE,
-    ) -> None:
-        """The log rows and features of a fold, made of stretches of sentences of these sizes, without it."""
+    def fill(self, fold: Fold, log_probs_TK: AnyFloats, features_TF: AnyFloats) -> None:
+        """The log rows and features of a fold, without it."""
         ranges: dict[int, list[tuple[int, int]]] = {}
         begin = 0
-        for size in sizes or [len(ids)]:
-            own = ids[begin : begin + size]
+        for size in fold.sizes or [len(fold.ids)]:
+            own = fold.ids[begin : begin + size]
             long = size - int(np.count_nonzero(own == self.block.vocabulary.start))
             for shard, place in self.block.index.places_of(own):  # from the end before the first sentence
                 ranges.setdefault(shard, []).append((place - 1, place - 1 + long))
             begin += size
         cut = {shard: np.array(sorted(own), np.int64).ravel() for shard, own in ranges.items()}
         rest = InfiniteBlock(self.block.index.without(cut), least=self.block.least, longest=self.block.reads.words)
-        wanted = ids if kept_T is None else ids[kept_T]
-        rest.log_rows(wanted, log_probs_TK, features_TF, beside)
+        rest.log_rows(fold.ids[fold.wanted], log_probs_TK, features_TF, fold.beside)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from modlm.blocks import NgramBlock, UniformBlock
-from modlm.blocks.block import Block, ColumnLayout
+from modlm.blocks.block import Block, ColumnLayout, Fold
 from modlm.blocks.cache import CacheBlock
 from modlm.blocks.held_out import HeldOutColumns
 from modlm.blocks.infinite import InfiniteBlock
@@ -242,7 +242,7 @@ def rows_of(own: Prepared, name: str) -> LogRows:
                 continue
             log_probs_TK, features_TF = (np.empty_like(table) for table in rows.block(column))
             if name == "tune" and column == NGRAM:
-                HeldOutColumns.of(own.counts, own.estimates).copy().fill(ids, log_probs_TK, features_TF)
+                HeldOutColumns.of(own.counts, own.estimates).copy().fill(Fold(ids), log_probs_TK, features_TF)
             else:
                 block.log_rows(ids, log_probs_TK, features_TF)
             for table, values in zip(rows.block(column), (log_probs_TK, features_TF), strict=True):
