@@ -88,7 +88,7 @@ def sum_at(sums_TN2: Floats, event: int, k: int, which: int, decay: float, until
 @inlined
 def number_at(links_TN4: np.ndarray, event: int, k: int, which: int) -> int:
     """How many words an event tells of; 0 if there is none."""
-    return links_TN4[event, k, which] if event >= 0 else 0  # type: ignore[no-any-return]
+    return links_TN4[event, k, which] if event >= 0 else 0
 
 
 @inlined

@@ -20,6 +20,7 @@ from modlm.blocks.constant import VocabularyBlock
 from modlm.errors import ConfigError, ModlmError
 from modlm.families import MIXERS
 from modlm.ground.arrays import AnyFloats, Bools, Floats, Ids, Ints, Singles
+from modlm.mixers import expectation_maximisation
 from modlm.mixers.mixer import Mixer
 from modlm.model.interpolation import ngram_blocks
 from modlm.model.language_model import LanguageModel
@@ -134,7 +135,6 @@ def fit_mixture(
 def _net(rows: Rows, stops_T: Bools, vocab_size: int) -> Mixer:
     """A net that begins near static weights and ends where the marked rows are best."""
     from modlm.integrations.hugging_face.mixer_training import mixer_run, positions_alone, train_mixer
-    from modlm.mixers import expectation_maximisation
 
     with np.errstate(divide="ignore"):
         logs_TK, features_TF = np.log(rows.probs_TK).astype(np.float32), rows.features_TF.astype(np.float32)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from modlm.counts.checks import unsound
 from modlm.counts.counts import MOST, Counts, Frequencies
+from modlm.counts.linking import unsound
 from modlm.counts.trie import Trie
 from modlm.ground import bit_kernels
 from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, Words, even_ranges, in_parallel, read_only, threads
@@ -32,7 +32,7 @@ from modlm.model.ngram.compact_layout import (
     SIZE,
     VALUES,
 )  # fmt: skip
-from modlm.model.ngram.compiled import LANE, PART, Compiled, cuts_at_sentences, empty_records, rows_for
+from modlm.model.ngram.compiled import Compiled, empty_records, parts_of, rows_for
 from modlm.model.ngram.pruning import keep_nodes
 from modlm.store.npy import forget, zeros_like
 
@@ -100,12 +100,8 @@ class Compact:
         walk = partial(
             compact_query_kernels.score_text, *self._bits, *self._near, self._start_chain, ids, self.vocab_size
         )
-        parts = max(1, min(4 * threads(workers) if threads(workers) > 1 else 1, len(ids) // PART))
-        lanes = int(np.clip(len(ids) // parts // LANE, 1, LANES))
-        cuts = cuts_at_sentences(ids, self.vocab_size, parts * lanes)
-        in_parallel(
-            [partial(walk, cuts[i : i + lanes + 1], out) for i in range(0, parts * lanes, lanes)], workers=workers
-        )
+        parts = parts_of(ids, self.vocab_size, LANES, workers)
+        in_parallel([partial(walk, cuts, out) for cuts in parts], workers=workers)
         return out
 
     def advance(self, states: Ints, words: Ids) -> tuple[Ints, Ints, Floats]:
