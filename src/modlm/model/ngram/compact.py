@@ -19,19 +19,7 @@ from modlm.counts.trie import Trie
 from modlm.ground import bit_kernels
 from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, Words, even_ranges, in_parallel, read_only, threads
 from modlm.model.ngram import compact_coding_kernels, compact_kernels, compact_query_kernels
-from modlm.model.ngram.compact_layout import (
-    BIG,
-    DEEPEST,
-    FALLBACKS,
-    HIGH,
-    LEAST,
-    LEVELS,
-    LOW_BITS,
-    POINTERS,
-    PROBS,
-    SIZE,
-    VALUES,
-)  # fmt: skip
+from modlm.model.ngram import compact_layout as c
 from modlm.model.ngram.compiled import Compiled, empty_records, parts_of, rows_for
 from modlm.model.ngram.pruning import keep_nodes
 from modlm.store.npy import forget, zeros_like
@@ -90,7 +78,7 @@ class Compact:
     @cached_property
     def _start_chain(self) -> Ints:
         """The contexts before the first word of a sentence, by their number of words; entry 0 is the longest."""
-        chain = np.zeros((DEEPEST + 1, 3), np.int64)
+        chain = np.zeros((c.DEEPEST + 1, 3), np.int64)
         chain[0, 0] = compact_query_kernels.chain_of(self.data, self.table, self._levels, self.start, chain)
         return chain
 
@@ -135,16 +123,16 @@ class Compact:
     def _fits(self, row: Ints, contexts: int, size: int, *, first: bool) -> bool:
         """Whether the parts of one order do."""
         sound = partial(bit_kernels.sound, self.data)
-        flags = [int(vector) for vector in row[LEVELS : PROBS - 2 : 2]]
-        counted = row[LEAST] < 1 << 40 and sound(flags[0], size) and all(map(sound, flags))
-        if row[SIZE] != size or not (counted or self.given):
+        flags = [int(vector) for vector in row[c.LEVELS : c.PROBS - 2 : 2]]
+        counted = row[c.LEAST] < 1 << 40 and sound(flags[0], size) and all(map(sound, flags))
+        if row[c.SIZE] != size or not (counted or self.given):
             return False
         return first or bool(
-            row[LOW_BITS] < 40
-            and sound(int(row[POINTERS]), size + contexts)
-            and sound(int(row[HIGH]))
-            and (row[BIG] == 0 or sound(int(row[BIG]), contexts))
-            and all(self._ranks_fit(int(place)) for place in (row[FALLBACKS], row[PROBS]) if place or self.given)
+            row[c.LOW_BITS] < 40
+            and sound(int(row[c.POINTERS]), size + contexts)
+            and sound(int(row[c.HIGH]))
+            and (row[c.BIG] == 0 or sound(int(row[c.BIG]), contexts))
+            and all(self._ranks_fit(int(place)) for place in (row[c.FALLBACKS], row[c.PROBS]) if place or self.given)
         )
 
     def _ranks_fit(self, place: int) -> bool:
@@ -153,7 +141,7 @@ class Compact:
     @property
     def given(self) -> bool:
         """Whether it holds probabilities, not counts."""
-        return len(self.table) > 2 and bool(self.table[2, PROBS])
+        return len(self.table) > 2 and bool(self.table[2, c.PROBS])
 
     def trie(self) -> Trie:
         """The n-grams in arrays of their own; offsets have 64 bits where 32 do not tell all n-grams apart."""
@@ -183,7 +171,7 @@ class Compact:
         self._all(compact_kernels.shares_of, lambda n: (self._bits[2],), probs, lowest=2)
         for n in range(2, self.order + 1):
             compact_kernels.backoffs_of(*self._bits[:2], n, backoffs[levels[n - 1] : levels[n]])
-        begin = min(int(self.table[1, VALUES]), len(self.data) - 1)
+        begin = min(int(self.table[1, c.VALUES]), len(self.data) - 1)
         backoffs[0], probs[1 : 1 + self.vocab_size] = self.fallback, self.unigrams
         probs[1 + self.vocab_size] = self.data[begin : begin + 1].view(np.float64)[0]
         nodes, leaves = empty_records(trie, self.dtype)
