@@ -24,7 +24,7 @@ def test_members_are_called_as_they_call_themselves_and_read_back_what_they_writ
 
 def test_others_add_members_under_names_of_their_own() -> None:
     family = Family("blocks", "kind of column", {"ngram": "blocks.ngram:NgramBlock"})
-    family.add("mine", "modlm.blocks.delta:DeltaBlock")
+    family.add("mine", "modlm.blocks.constant:DeltaBlock")
     assert family["mine"].kind == "delta" and list(family) == ["ngram", "mine"] and len(family) == 2
     assert family.members["mine"].origin == "modlm" and "other" not in family
     with pytest.raises(ConfigError, match="There is a kind of column 'ngram' already"):
@@ -38,5 +38,5 @@ def test_others_add_members_under_names_of_their_own() -> None:
 
 
 def test_a_member_that_is_registered_is_found_where_all_look() -> None:
-    modlm.register("blocks", "test-delta", "modlm.blocks.delta:DeltaBlock")
+    modlm.register("blocks", "test-delta", "modlm.blocks.constant:DeltaBlock")
     assert BLOCKS.choose("test-delta").kind == "delta"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import graphlib
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,38 @@ def test_no_modules_import_one_another_in_a_ring() -> None:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
         pytest.fail(f"a ring: {' -> '.join(error.args[1])}")
+
+
+ALWAYS_THERE = {"modlm", "numpy", "typer", "numba", "llvmlite", *sys.stdlib_module_names}
+START_UP = {"cli", "serve", "__init__", "__main__"}  # a command waits for its own modules alone, a server for no model
+SELDOM = {"modlm.ground.compiling", "modlm.model.hub", "modlm.model.translation", "modlm.store.hub"}
+"""What start-up does not wait for either: modules that few calls need, with all that they import."""
+PATHS = {module_of(path): path for path in MODULES}
+
+
+own_imports = cache(imported_on_import)
+
+
+@cache
+def brought_by(module: str) -> set[str]:
+    """The optional packages that a module of ours imports when it is imported, with all that it imports of ours."""
+    seen, ahead, packages = {module, "modlm"}, [module], set[str]()
+    while ahead:
+        names = set(own_imports(PATHS[ahead.pop()]))
+        packages |= {name.split(".")[0] for name in names} - ALWAYS_THERE
+        ahead += (names & set(PATHS)) - seen
+        seen |= names
+    return packages
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if layer_of(path) not in START_UP], ids=label)
+def test_functions_import_our_modules_only_for_optional_packages(path: Path) -> None:
+    """What is put off is not seen at the head of the module; only the package's own version cannot stand there."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
+        for name in {name for node in ast.walk(function) for name in names_in(node)} & set(PATHS) - {"modlm"} - SELDOM:
+            put_off = brought_by(name) - brought_by(module_of(path))
+            assert put_off, f"{function.name} imports {name}; import it at the head of the module"
 
 
 def test_no_module_name_stands_three_times() -> None:

@@ -117,7 +117,7 @@ BLOCKS = Family(
         "ngram": "blocks.ngram:NgramBlock",
         "uniform": "blocks.constant:UniformBlock",
         "unknown": "blocks.constant:UnknownBlock",
-        "delta": "blocks.delta:DeltaBlock",
+        "delta": "blocks.constant:DeltaBlock",
         "model": "blocks.model:ModelBlock",
         "function": "blocks.function:FunctionBlock",
         "online": "blocks.online:OnlineBlock",

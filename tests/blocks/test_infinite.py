@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from modlm.blocks.block import Fold
 from modlm.blocks.infinite import InfiniteBlock
 from modlm.counts.indexing import index_corpus, index_text
 from modlm.errors import ConfigError, VocabularyError
@@ -77,7 +78,7 @@ def test_held_out_rows_are_those_of_an_index_without_the_fold() -> None:
         places = np.concatenate([np.arange(*part) for part in fold])
         ids = np.asarray(CORPUS.ids)[places]
         made = np.empty((len(ids), 3), np.float32), np.empty((len(ids), 12), np.float32)
-        held_out.copy().fill(ids, *made)
+        held_out.copy().fill(Fold(ids), *made)
         rest = Corpus.from_ids(np.delete(np.asarray(CORPUS.ids), places), CORPUS.vocabulary)
         rows = InfiniteBlock(index_corpus(rest)).rows(ids)
         with np.errstate(divide="ignore"):

@@ -69,9 +69,9 @@ def with_a_trained_row(place: Path) -> None:
 def test_shipped_results_are_said_to_be(shipped: dict[str, bytes], command: Command) -> None:
     _, out = command("mini")
     # The estimates of runs.toml: 90 minutes, and three times the 0.2 that is meant where nothing stands.
-    assert "4 results of 2026-01-02, shipped with the recipes; --rerun trains here, about 91 min on two cores\n" in out
+    assert "4 results of 2026-01-02, shipped with the recipes; --rerun trains here, about 91m on two cores\n" in out
     _, out = command("mini", "--row", "1")
-    assert "1 result of 2026-01-02, shipped with the recipes; --rerun trains here, about 12 s on two cores\n" in out
+    assert "1 result of 2026-01-02, shipped with the recipes; --rerun trains here, about 12s on two cores\n" in out
 
 
 def test_what_was_made_just_now_needs_no_line_and_later_it_was_made_here(command: Command) -> None:

@@ -10,7 +10,7 @@ import pytest
 import modlm
 from modlm.blocks import CONSTANT_BLOCKS, ColumnLayout, NgramBlock
 from modlm.blocks.block import Block, Rows
-from modlm.blocks.delta import DeltaBlock
+from modlm.blocks.constant import DeltaBlock
 from modlm.errors import ConfigError
 from modlm.mixers import StaticMixer
 from modlm.mixers.gli import GliMixer

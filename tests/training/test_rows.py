@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modlm.blocks import NgramBlock
+from modlm.blocks.block import Fold
 from modlm.blocks.held_out import HeldOutColumns
 from modlm.blocks.log_rows import LogRows, log_rows
 from modlm.counts import held_out
@@ -147,7 +148,7 @@ def test_a_fold_that_was_taken_out_is_put_back_whole(smoothing: str) -> None:
     for fold in corpus.folds(7):
         length = len(fold.ids)
         features = np.empty((length, len(columns.block.features)), np.float32)
-        state.fill(np.asarray(fold.ids), np.empty((length, 4), np.float32), features)
+        state.fill(Fold(np.asarray(fold.ids)), np.empty((length, 4), np.float32), features)
         for name in ("frequencies", "used", "tallies_CR", "numbers_NL"):
             assert np.array_equal(getattr(state, name), getattr(whole, name)), name
 
@@ -159,7 +160,7 @@ def test_a_fold_of_another_text_is_refused() -> None:
     other = Corpus.from_text(["a a a"], corpus.vocabulary)
     out = np.empty((len(other.ids), 2), np.float32), np.empty((len(other.ids), 8), np.float32)
     with pytest.raises(InputError, match="not part of the counted text"):
-        state.copy().fill(np.asarray(other.ids), *out)
+        state.copy().fill(Fold(np.asarray(other.ids)), *out)
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHERS)

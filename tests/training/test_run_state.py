@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from modlm.errors import ConfigError
+from modlm.ground.progress import span
 from modlm.training.config import OptimiserConfig
 from modlm.training.distributed import available_devices, choose_device
 from modlm.training.journal import Journal
-from modlm.training.live import Live, span
+from modlm.training.live import Live
 from modlm.training.run_state import Rules, RunState
 from tiny_runs import tiny_config
 

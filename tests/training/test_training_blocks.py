@@ -16,7 +16,7 @@ from modlm.errors import InputError, ModelFolderError, VocabularyError
 from modlm.model.folder import save
 from modlm.smoothing import SMOOTHERS, estimate
 from modlm.text import Corpus
-from modlm.training.blocks import all_blocks, columns_of, dense_blocks, up_to
+from modlm.training.blocks import all_blocks, columns_of, dense_blocks
 from modlm.training.config import ColumnsConfig, RunConfig
 from small_texts import TEXTS, model_of
 
@@ -66,13 +66,13 @@ def test_counts_from_folders_and_files_serve_as_columns(train: Corpus, tmp_path:
         config = replace(CONFIG, columns={"x": ColumnsConfig(order=order, counts=(str(tmp_path / name),))})
         block = dense_blocks(config, train)["x"].block
         assert len(block.columns) == min(order, 3)
-        expected = NgramBlock(estimate(SMOOTHERS["modified-kneser-ney"](), up_to(counts, order)))
+        expected = NgramBlock(estimate(SMOOTHERS["modified-kneser-ney"](), counts.up_to(order)))
         np.testing.assert_allclose(block.rows(train.ids).probs_TK, expected.rows(train.ids).probs_TK)
 
 
 @pytest.mark.parametrize("edge", ["once", "repeat"])
 def test_counts_up_to_an_order_are_those_counted_so(train: Corpus, edge: str) -> None:
-    cut, expected = up_to(count_text(train, order=4, edge=edge), 2), count_text(train, order=2, edge=edge)
+    cut, expected = count_text(train, order=4, edge=edge).up_to(2), count_text(train, order=2, edge=edge)
     assert cut.order == 2
     smoother = SMOOTHERS["modified-kneser-ney"]()
     found, counted = (NgramBlock(estimate(smoother, counts)).rows(train.ids) for counts in (cut, expected))

@@ -1,8 +1,7 @@
 """Columns of D, in blocks: n-gram orders, constants, and other language models."""
 
 from modlm.blocks.block import NOTHING, Block, ColumnLayout, Rows
-from modlm.blocks.constant import UniformBlock, UnknownBlock
-from modlm.blocks.delta import DeltaBlock
+from modlm.blocks.constant import DeltaBlock, UniformBlock, UnknownBlock
 from modlm.blocks.ngram import NgramBlock
 from modlm.store.folder import Parts
 

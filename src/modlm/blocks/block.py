@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Protocol, Self
 
@@ -47,13 +47,7 @@ class Reads:
     @staticmethod
     def joined(parts: Iterable[Reads]) -> Reads:
         """What all of them look at together."""
-        every = list(parts)
-        return Reads(
-            max((one.words for one in every), default=0),
-            any(one.document for one in every),
-            any(one.source for one in every),
-            any(one.learns for one in every),
-        )
+        return Reads(*map(max, zip(*map(astuple, (Reads(), *parts)), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +118,23 @@ class Rows:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """Whole sentences of a text, for rows made without them."""
+
+    ids: Ids
+    counted: slice | Bools = field(default_factory=lambda: slice(None))
+    """The part that was counted, whole sentences; the rest is of other texts."""
+    kept_T: Bools | None = None
+    """True at the positions whose rows are wanted, whole sentences too; none: all."""
+    beside: Beside = ALONE
+
+    @property
+    def wanted(self) -> Bools | slice:
+        """The positions whose rows are wanted, as an index."""
+        return slice(None) if self.kept_T is None else self.kept_T
+
+
 class HeldOut(Protocol):
     """The columns of a block for folds of the text that it was made from."""
 
@@ -131,11 +142,8 @@ class HeldOut(Protocol):
         """The same for another thread."""
         ...
 
-    def fill(
-        self, ids: Ids, log_probs_TK: AnyFloats, features_TF: AnyFloats, *, counted: slice, kept_T: Bools | None,
-        beside: Beside,
-    ) -> None:  # fmt: skip
-        """The log rows and features of a fold from everything else, as `HeldOutColumns.fill` explains."""
+    def fill(self, fold: Fold, log_probs_TK: AnyFloats, features_TF: AnyFloats) -> None:
+        """The log rows and features of a fold from everything else."""
         ...
 
 
@@ -329,6 +337,15 @@ def entries(columns_BJK: Floats, features_BF: Floats, words_B: Ids) -> Rows:
     known_B = words_B < columns_BJK.shape[1]
     probs_BK = columns_BJK[np.arange(len(words_B)), np.where(known_B, words_B, 0)]
     return Rows(np.where(known_B[:, None], probs_BK, 1.0), features_BF)
+
+
+def made_whole(block: Block, windows_BC: Ids, beside: Beside, columns: int) -> tuple[Floats, Floats]:
+    """Whole columns and features after each window of a block that adds its columns up without making them."""
+    features_BF, add = block.to_mix(windows_BC, beside)
+    columns_KBJ = np.zeros((columns, len(windows_BC), len(block.vocabulary)))
+    for columns_BJ, weights_K in zip(columns_KBJ, np.eye(columns), strict=True):
+        add(np.repeat(weights_K[None], len(windows_BC), axis=0), columns_BJ)
+    return np.moveaxis(columns_KBJ, 0, 2), features_BF
 
 
 def one_each(memory: Any, count: int) -> Memories:

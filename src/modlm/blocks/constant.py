@@ -1,4 +1,9 @@
-"""The two columns that look at no context: every word alike, and all on the unknown word."""
+"""Columns that follow from the vocabulary alone: every word alike, all on the unknown word, and the deltas.
+
+The delta columns are one for each of the J words, all of its mass on that word (the identity matrix, section 3.2). They
+are never made. A row of D has a single entry other than 0 in them, the 1 of the word's own column; and all of them
+times their weights are the weights themselves.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,36 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from modlm.blocks.block import ALONE, Beside, Block, Rows
+from modlm.blocks.block import ALONE, DELTA, Beside, Block, Rows
+from modlm.errors import ModlmError
 from modlm.ground.arrays import Floats, Ids
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
 
-class ConstantBlock(Block):
+class VocabularyBlock(Block):
+    """A block of which a folder keeps nothing but its kind."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    def parts(self) -> Parts:
+        """Nothing but its kind."""
+        return Parts()
+
+    @classmethod
+    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
+        """The block of a vocabulary."""
+        return cls(vocabulary)
+
+
+class ConstantBlock(VocabularyBlock):
     """A column that is the same in every context; without features."""
 
     kind: ClassVar[str] = ""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
+        super().__init__(vocabulary)
         self.columns: tuple[str, ...] = (self.kind,)
         self.column: Floats = self.distribution(len(vocabulary))
 
@@ -37,15 +59,6 @@ class ConstantBlock(Block):
         """The column, once for each window."""
         shape = (len(windows_BC), len(self.column), 1)
         return np.broadcast_to(self.column[None, :, None], shape), np.zeros((len(windows_BC), 0))
-
-    def parts(self) -> Parts:
-        """Nothing but its kind."""
-        return Parts()
-
-    @classmethod
-    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
-        """The column of a vocabulary."""
-        return cls(vocabulary)
 
 
 class UniformBlock(ConstantBlock):
@@ -70,3 +83,18 @@ class UnknownBlock(ConstantBlock):
         column = np.zeros(vocab_size)
         column[UNKNOWN] = 1.0
         return column
+
+
+class DeltaBlock(VocabularyBlock):
+    """One label, J columns; they stand behind all other columns."""
+
+    kind: ClassVar[str] = DELTA
+    columns: tuple[str, ...] = (DELTA,)
+
+    def rows(self, ids: Ids, beside: Beside = ALONE) -> Rows:
+        """1: what each word's own column gives it."""
+        return Rows(np.ones((len(ids), 1)), np.zeros((len(ids), 0)))
+
+    def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
+        """Never: J by J numbers for each window."""
+        raise ModlmError("Delta columns are never made; their product with weights is the weights.")

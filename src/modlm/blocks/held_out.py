@@ -15,11 +15,11 @@ from typing import Self
 import numpy as np
 
 from modlm.blocks import held_out_kernels
-from modlm.blocks.block import ALONE, Beside
+from modlm.blocks.block import Fold
 from modlm.blocks.ngram import RANGES_PER_THREAD, discount_tables, small_logs
 from modlm.counts.counts import Counts, Frequencies
 from modlm.errors import InputError
-from modlm.ground.arrays import AnyFloats, Bools, Ids, Ints, even_ranges, in_parallel, threads
+from modlm.ground.arrays import AnyFloats, Ids, Ints, even_ranges, in_parallel, threads
 from modlm.smoothing.estimates import Estimates
 from modlm.smoothing.smoother import Smoother
 
@@ -61,35 +61,19 @@ class HeldOutColumns:
             numbers_NL=self.numbers_NL.copy(),
         )
 
-    def fill(
-        self,
-        ids: Ids,
-        log_probs_TK: AnyFloats,
-        features_TF: AnyFloats,
-        *,
-        counted: slice | Bools = slice(None),
-        kept_T: Bools | None = None,
-        beside: Beside = ALONE,
-    ) -> None:
-        """The log rows and features of a fold (whole sentences) from the counts without it.
-
-        `counted` is the part of the fold that was counted, whole sentences; the rest is of other texts. `kept_T` is
-        True at the positions whose rows are wanted, whole sentences too; none: all.
-        """
-        contexts_TN, nodes_TN = self.counts.walk(ids)
-        own = (ids[counted], contexts_TN[counted], nodes_TN[counted])
-        self._move(-1, *own)
+    def fill(self, fold: Fold, log_probs_TK: AnyFloats, features_TF: AnyFloats) -> None:
+        """The log rows and features of a fold from the counts without it."""
+        walked = (fold.ids, *self.counts.walk(fold.ids))
+        self._move(-1, *(along_T[fold.counted] for along_T in walked))
         largest = self.smoother.largest
         discounts = [self.smoother.discounts(numbers[: largest + 1])[0] for numbers in self.numbers_NL]
-        wanted = (ids, contexts_TN, nodes_TN)
-        if kept_T is not None:
-            wanted = (ids[kept_T], contexts_TN[kept_T], nodes_TN[kept_T])
+        ids, contexts_TN, nodes_TN = (along_T[fold.wanted] for along_T in walked)
         held_out_kernels.held_out_rows_along(
-            wanted[0], len(self.counts.vocabulary), *wanted[1:], self.used, self.tallies_CR,
+            ids, len(self.counts.vocabulary), contexts_TN, nodes_TN, self.used, self.tallies_CR,
             *discount_tables(discounts, largest=largest), small_logs(), features_TF.shape[1] // self.counts.order,
             log_probs_TK, features_TF,
         )  # fmt: skip
-        self._move(1, *own)
+        self._move(1, *(along_T[fold.counted] for along_T in walked))
 
     def _move(self, step: int, ids: Ids, contexts_TN: Ids, nodes_TN: Ids) -> None:
         there = held_out_kernels.move(

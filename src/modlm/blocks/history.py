@@ -156,7 +156,7 @@ class History:
         self, memory: Memory | None, ids: Ids, probs_TK: Floats = NO_ROWS, features_TF: Floats = NO_ROWS
     ) -> Memory:
         """The memory after a text; on the way its rows, if there is room for them."""
-        memory = memory or self._begun()
+        memory = memory or Memory(self.nothing.old, self._log(None), 0)  # in a log of one's own
         left = memory.log.room - memory.length - memory.behind
         if memory.behind + len(ids) <= BRANCH and len(ids) < left:
             return self._branched(memory, ids, probs_TK, features_TF)
@@ -164,10 +164,6 @@ class History:
         if len(ids) == 1 and len(ids) < memory.log.room - memory.length:
             return self._branched(memory, ids, probs_TK, features_TF)
         return self._logged(memory, ids, probs_TK, features_TF)
-
-    def _begun(self) -> Memory:
-        """Nothing was read, in a log of one's own."""
-        return Memory(self.nothing.old, self._log(None), 0)
 
     def _logged(self, memory: Memory, ids: Ids, probs_TK: Floats, features_TF: Floats) -> Memory:
         """The memory after a text that goes into logs."""

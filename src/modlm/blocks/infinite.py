@@ -16,11 +16,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from modlm.blocks.block import ALONE, NOTHING, Beside, Block, Reads, Rows, flattened
+from modlm.blocks.block import ALONE, NOTHING, Beside, Block, Fold, Reads, Rows, flattened, made_whole
 from modlm.counts import suffix_kernels
 from modlm.counts.suffixes import Hit, TextIndex
 from modlm.errors import ConfigError, VocabularyError
-from modlm.ground.arrays import AnyFloats, Bools, Floats, Ids, Ints, in_parallel
+from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, in_parallel
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 
@@ -153,11 +153,7 @@ class InfiniteBlock(Block):
 
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns and features after each window."""
-        features_BF, add = self.to_mix(windows_BC, beside)
-        columns_BJK = np.zeros((len(windows_BC), len(self.vocabulary), len(self.columns)))
-        for column, one_K in enumerate(np.eye(len(self.columns))):
-            add(np.tile(one_K, (len(windows_BC), 1)), columns_BJK[:, :, column])
-        return columns_BJK, features_BF
+        return made_whole(self, windows_BC, beside, len(self.columns))
 
     # ---- where it comes from -------------------------------------------------------------------------------------
 
@@ -216,25 +212,15 @@ class HeldOutInfinite:
         """Itself: nothing is changed."""
         return self
 
-    def fill(
-        self,
-        ids: Ids,
-        log_probs_TK: AnyFloats,
-        features_TF: AnyFloats,
-        *,
-        counted: slice = slice(None),
-        kept_T: Bools | None = None,
-        beside: Beside = ALONE,
-    ) -> None:
+    def fill(self, fold: Fold, log_probs_TK: AnyFloats, features_TF: AnyFloats) -> None:
         """The log rows and features of a fold of whole sentences, without these, each as often as the fold has it."""
         ranges: dict[int, list[tuple[int, int]]] = {}
-        starts = np.flatnonzero(ids == self.block.vocabulary.start)
-        own = Counter(sentence.tobytes() for sentence in np.split(ids, starts[1:]))
+        starts = np.flatnonzero(fold.ids == self.block.vocabulary.start)
+        own = Counter(sentence.tobytes() for sentence in np.split(fold.ids, starts[1:]))
         for sentence, times in own.items():
-            words = np.frombuffer(sentence, ids.dtype)
+            words = np.frombuffer(sentence, fold.ids.dtype)
             for shard, place in islice(self.block.index.places_of(words), times):  # from the end before the sentence
                 ranges.setdefault(shard, []).append((place - 1, place - 2 + len(words)))
         cut = {shard: np.array(sorted(found), np.int64).ravel() for shard, found in ranges.items()}
         rest = InfiniteBlock(self.block.index.without(cut), least=self.block.least, longest=self.block.reads.words)
-        wanted = ids if kept_T is None else ids[kept_T]
-        rest.log_rows(wanted, log_probs_TK, features_TF, beside)
+        rest.log_rows(fold.ids[fold.wanted], log_probs_TK, features_TF, fold.beside)

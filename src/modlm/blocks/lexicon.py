@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from modlm.blocks import source_kernels
-from modlm.blocks.block import ALONE, Beside, Block, Reads, Rows
+from modlm.blocks.block import ALONE, Beside, Block, Reads, Rows, made_whole
 from modlm.blocks.over_source import laid_out
 from modlm.counts.translation.table import TranslationTable
 from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints
@@ -66,14 +66,7 @@ class LexiconBlock(Block):
 
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns (B, J, S): for a look at them; `to_mix` adds them up without making them."""
-        columns_BJS = np.zeros((len(windows_BC), len(self.vocabulary), beside.longest))
-        for place in range(beside.longest):
-            weights_BS = np.zeros((len(windows_BC), beside.longest))
-            weights_BS[:, place] = 1.0
-            column_BJ = np.zeros(columns_BJS.shape[:2])
-            self.to_mix(windows_BC, beside)[1](weights_BS, column_BJ)
-            columns_BJS[:, :, place] = column_BJ
-        return columns_BJS, np.zeros((len(windows_BC), 0))
+        return made_whole(self, windows_BC, beside, beside.longest)
 
     def to_mix(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Callable[[Floats, AnyFloats], None]]:
         """Costs as much as the sources' words have translations."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from modlm.blocks.block import ALONE, Beside, Block, Memories, Reads, Rows, one_each
+from modlm.blocks.block import ALONE, Beside, Block, Memories, Reads, Rows, made_whole, one_each
 from modlm.blocks.history import MOST_ORDERS, History
 from modlm.errors import ConfigError
 from modlm.ground.arrays import AnyFloats, Floats, Ids
@@ -49,11 +49,7 @@ class LearningBlock(Block):
 
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Whole columns and features after each memory."""
-        features_BF, add = self.to_mix(windows_BC, beside)
-        columns_KBJ = np.zeros((len(self.columns), len(windows_BC), len(self.vocabulary)))
-        for columns_BJ, weights_K in zip(columns_KBJ, np.eye(len(self.columns)), strict=True):
-            add(np.repeat(weights_K[None], len(windows_BC), axis=0), columns_BJ)
-        return np.moveaxis(columns_KBJ, 0, 2), features_BF
+        return made_whole(self, windows_BC, beside, len(self.columns))
 
     def remember(self, memory_B: Memories, words_B: Ids) -> Memories:
         """The places one word further."""

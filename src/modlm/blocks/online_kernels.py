@@ -80,6 +80,18 @@ def last_event(
 
 
 @inlined
+def sum_at(sums_TN2: Floats, event: int, k: int, which: int, decay: float, until: int) -> float:
+    """What is left at `until` of a sum of an event; 0 if there is none."""
+    return faded(sums_TN2[event, k, which], decay, until - event) if event >= 0 else 0.0
+
+
+@inlined
+def number_at(links_TN4: np.ndarray, event: int, k: int, which: int) -> int:
+    """How many words an event tells of; 0 if there is none."""
+    return links_TN4[event, k, which] if event >= 0 else 0
+
+
+@inlined
 def put_row(
     t: int, k: int, total: float, followers: float, distance: int, count: float, vocab_size: int, probs_TK: Floats,
     features_TF: Floats,
@@ -134,22 +146,16 @@ def read_words(
             og = last_event(GRAM, gram, k, words_T, length, word, old_words, old_heads, old_links, old)
             if told:
                 last = base + c if c >= 0 else old_base + oc
-                total = followers = count = 0.0
-                if c >= 0:
-                    total, followers = total + sums_TN2[c, k, TOTAL], followers + links_TN4[c, k, NEW]
-                if oc >= 0:
-                    total += faded(old_sums[oc, k, TOTAL], decay, last - old_base - oc)
-                    followers += old_links[oc, k, DIFFERENT]
-                if g >= 0:
-                    count += faded(sums_TN2[g, k, COUNT], decay, last - base - g)
-                if og >= 0:
-                    count += faded(old_sums[og, k, COUNT], decay, last - old_base - og)
+                here, there = last - base, last - old_base
+                total = sum_at(sums_TN2, c, k, TOTAL, decay, here) + sum_at(old_sums, oc, k, TOTAL, decay, there)
+                count = sum_at(sums_TN2, g, k, COUNT, decay, here) + sum_at(old_sums, og, k, COUNT, decay, there)
+                followers = 0.0 + number_at(links_TN4, c, k, NEW) + number_at(old_links, oc, k, DIFFERENT)
                 put_row(t, k, total, followers, base + length - last, count, vocab_size, probs_TK, features_TF)
-            sums_TN2[length, k, COUNT] = 1.0 + (faded(sums_TN2[g, k, COUNT], decay, length - g) if g >= 0 else 0.0)
-            sums_TN2[length, k, TOTAL] = 1.0 + (faded(sums_TN2[c, k, TOTAL], decay, length - c) if c >= 0 else 0.0)
+            sums_TN2[length, k, COUNT] = 1.0 + sum_at(sums_TN2, g, k, COUNT, decay, length)
+            sums_TN2[length, k, TOTAL] = 1.0 + sum_at(sums_TN2, c, k, TOTAL, decay, length)
             links_TN4[length, k, GRAM], links_TN4[length, k, CONTEXT] = g, c
-            links_TN4[length, k, DIFFERENT] = (links_TN4[c, k, DIFFERENT] if c >= 0 else 0) + (g < 0)
-            links_TN4[length, k, NEW] = (links_TN4[c, k, NEW] if c >= 0 else 0) + (g < 0 and og < 0)
+            links_TN4[length, k, DIFFERENT] = number_at(links_TN4, c, k, DIFFERENT) + (g < 0)
+            links_TN4[length, k, NEW] = number_at(links_TN4, c, k, NEW) + (g < 0 and og < 0)
             heads_SM[order + k, context_slot] = heads_SM[k, gram_slot] = length
         if told:
             put_nothing(t, min(order, depth + 1), 1.0 / vocab_size, probs_TK, features_TF)
@@ -223,17 +229,12 @@ def read_branch(
             oc = last_event(CONTEXT, hashed, k, flat, at, -1, old_words, old_heads, old_links, old)
             og = last_event(GRAM, gram, k, flat, at, word, old_words, old_heads, old_links, old)
             last = last_K[k] + shift if totals_K[k] > 0 else base + c if c >= 0 else old_base + oc
-            total, followers, count = totals_K[k], new_K[k], counts_K[k]
-            if c >= 0:
-                total += faded(sums_TN2[c, k, TOTAL], decay, last - base - c)
-                followers += links_TN4[c, k, NEW]
-            if oc >= 0:
-                total += faded(old_sums[oc, k, TOTAL], decay, last - old_base - oc)
-                followers += old_links[oc, k, DIFFERENT]
-            if g >= 0:
-                count += faded(sums_TN2[g, k, COUNT], decay, last - base - g)
-            if og >= 0:
-                count += faded(old_sums[og, k, COUNT], decay, last - old_base - og)
+            here, there = last - base, last - old_base
+            total = totals_K[k] + sum_at(sums_TN2, c, k, TOTAL, decay, here)
+            total += sum_at(old_sums, oc, k, TOTAL, decay, there)
+            count = counts_K[k] + sum_at(sums_TN2, g, k, COUNT, decay, here)
+            count += sum_at(old_sums, og, k, COUNT, decay, there)
+            followers = new_K[k] + number_at(links_TN4, c, k, NEW) + number_at(old_links, oc, k, DIFFERENT)
             put_row(t, k, total, followers, at + shift - last, count, vocab_size, probs_TK, features_TF)
             if g < 0 and og < 0 and counts_K[k] == 0.0:
                 fresh |= int64(1) << k
@@ -313,11 +314,8 @@ def add_columns(
             uniform += weights_K[k]
             continue
         last = near + shift if found else base + c if c >= 0 else old_base + oc
-        total = 0.0
-        if c >= 0:
-            total += faded(sums_TN2[c, k, TOTAL], decay, last - base - c)
-        if oc >= 0:
-            total += faded(old_sums[oc, k, TOTAL], decay, last - old_base - oc)
+        total = sum_at(sums_TN2, c, k, TOTAL, decay, last - base)
+        total += sum_at(old_sums, oc, k, TOTAL, decay, last - old_base)
         for event in range(near, first - 1, -1):
             if flat[event] < vocab_size and alike(flat, event, flat, at, k):
                 total += faded(1.0, decay, last - shift - event)

@@ -116,7 +116,7 @@ def describe_perplexity(numbers: dict[str, Any]) -> str:
 
 
 def print_forecast(told: dict[str, Any], output: object) -> None:
-    from modlm.ground.progress import short
+    from modlm.ground.progress import short, span
 
     about = "" if told["exact"] else "about "
     print(f"would read {', '.join(told['texts'])}: {about}{size(told['bytes'])}, {about}{told['words']:,} words")
@@ -126,13 +126,7 @@ def print_forecast(told: dict[str, Any], output: object) -> None:
         print(f"would train {told['parameters']:,} parameters for {told['epochs']:g} epochs at most, at about "
               f"{told['words_per_second']:,.0f} words/s")  # fmt: skip
     seconds = told["seconds"]
-    spent = (
-        f"{seconds / 3600:.1f} hours"
-        if seconds > 7200
-        else f"{seconds / 60:.1f} minutes"
-        if seconds > 120
-        else f"{seconds:.1f} s"
-    )
+    spent = span(seconds) if seconds >= 100 else f"{seconds:.1f} s"
     print(f"would take about {spent}{' at most' if 'epochs' in told else ''}, {size(told['memory'])} of memory, and "
           f"{size(told['disk'])} of disk for {output}")  # fmt: skip
     print(f"Estimates from {told['sample_words']:,} words on this machine, as busy as it is now; nothing was written.")

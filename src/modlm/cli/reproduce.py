@@ -14,6 +14,7 @@ from modlm.cli.options import Json, Threads, argument, option
 from modlm.cli.outcome import resumable, wrote
 from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
+from modlm.ground.progress import span
 
 if TYPE_CHECKING:
     from modlm.experiments.reproduce.compared_rows import ComparedRow
@@ -125,12 +126,12 @@ def run_all(runs: Runs, needs: list[Need], *, minutes: float | None, again: str)
     for place, need in enumerate(needs, start=1):
         gone = (time.monotonic() - begun) / 60
         if minutes is not None and gone + need.minutes > minutes:
-            _say(f"{need.run.label} is left for later: it takes about {span(need.minutes)}")
+            _say(f"{need.run.label} is left for later: it takes about {span(60 * need.minutes)}")
             continue
         if not runs.ready(need.run):
             _say(f"{need.run.label} is left for later: what it mixes is not there yet")
             continue
-        _say(f"{place}/{len(needs)} {need.run.label} ({need.why}), about {span(need.minutes)}")
+        _say(f"{place}/{len(needs)} {need.run.label} ({need.why}), about {span(60 * need.minutes)}")
         resumable(again, when=runs.folder(need.run))
         runs.carry_out(need.run)
         wrote(runs.results.path(need.run))
@@ -139,12 +140,6 @@ def run_all(runs: Runs, needs: list[Need], *, minutes: float | None, again: str)
 
 def _say(text: str) -> None:
     print(f"modlm: {text}", file=sys.stderr, flush=True)
-
-
-def span(minutes: float) -> str:
-    if minutes < 1:
-        return f"{max(1, round(60 * minutes))} s"
-    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
 # ---- what is shown ---------------------------------------------------------------------------------------------------
@@ -195,7 +190,7 @@ def origin(rows: list[ComparedRow], runs: Runs) -> str:
     parts += [f"{_counted(here)}, made here before"] if here else []
     if shipped:
         needs = replace(runs, rerun=True).needs(each.run.name for each in shipped)
-        hours = span(sum(need.minutes for need in needs))
+        hours = span(60 * sum(need.minutes for need in needs))
         parts.append(f"--rerun trains here, about {hours} on two cores" if needs else "--rerun shows those made here")
     return "; ".join(parts)
 
@@ -219,7 +214,7 @@ def print_list(runs: Runs, *, as_json: bool) -> None:
         print_json(records)
         return
     for one in records:
-        one["minutes"] = span(one["minutes"]) if one["missing"] else "–"
+        one["minutes"] = span(60 * one["minutes"]) if one["missing"] else "–"
     shown = ("name", "paper", "runs", "missing", "minutes")
     rows = [[str(one[key]) for key in shown] for one in records]
     print_table(["name", "in the paper", "runs", "missing", "they take"], rows, left=2)
@@ -234,6 +229,6 @@ def print_needs(needs: list[Need], *, rerun: bool, as_json: bool) -> None:
         here = "All of it was made here; --runs with another folder starts afresh."
         print(here if rerun else "Nothing is missing.")
         return
-    rows = [[need.run.label, need.why, span(need.minutes)] for need in needs]
+    rows = [[need.run.label, need.why, span(60 * need.minutes)] for need in needs]
     print_table(["run", "why", "takes about"], rows, left=2)
-    print(f"{len(needs)} runs, about {span(sum(need.minutes for need in needs))} on two cores")
+    print(f"{len(needs)} runs, about {span(60 * sum(need.minutes for need in needs))} on two cores")

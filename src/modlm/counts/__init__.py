@@ -7,10 +7,10 @@ from modlm.counts.counting import count_text, tally_text
 from modlm.counts.counts import MAX_ORDER, Counts
 from modlm.counts.counts_folder import open_counts
 from modlm.counts.engine import CountOptions, bytes_of
-from modlm.counts.held_out_counts import held_out
 from modlm.counts.imported import counts_from_tables, export_counts, import_counts
 from modlm.counts.merging import merge
 from modlm.counts.skip import SkipCounts
+from modlm.counts.tally import held_out
 
 __all__ = ["MAX_ORDER", "CountOptions", "Counts", "SkipCounts", "bytes_of", "count_text", "counts_from_tables"]
 __all__ += ["export_counts", "held_out", "import_counts", "merge", "open_counts", "tally_text"]

@@ -184,7 +184,9 @@ class Counts:
         return slices
 
     def up_to(self, order: int) -> Counts:
-        """The same counts without the orders above; the arrays are shared."""
+        """The same counts without the orders above, the arrays shared; themselves if there are none, or of skips."""
+        if type(self.trie) is not Trie or self.order <= order:
+            return self
         trie, levels = self.trie, self.trie.levels[: order + 2]
         shorter = Trie(trie.words[: levels[-1]], trie.first[: levels[-2] + 1], trie.suffix[: levels[-1]], levels)
         given = {"edge": self.edge, "sentences": self.sentences, "cut_off": self.cut_off[:order]}

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from modlm.counts.checks import are_followers, are_suffixes
 from modlm.counts.counts import EDGES, KIND, MAX_ORDER, Counts
+from modlm.counts.linking import are_followers, are_suffixes
 from modlm.counts.skip import SkipCounts, SkipTrie, check_positions
 from modlm.counts.trie import Trie
 from modlm.ground.arrays import Ids

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from modlm.counts.checks import check_sound
 from modlm.counts.counts import MAX_ORDER, MOST, Counts, Frequencies, check_order, narrowed
-from modlm.counts.linking import link_suffixes
+from modlm.counts.linking import check_sound, link_suffixes
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, EstimationError

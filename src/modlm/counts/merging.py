@@ -15,9 +15,8 @@ from itertools import accumulate, zip_longest
 import numpy as np
 
 from modlm.counts import merge_kernels
-from modlm.counts.checks import check_sound
 from modlm.counts.counts import MOST, Counts, Frequencies, narrowed
-from modlm.counts.linking import link_suffixes
+from modlm.counts.linking import check_sound, link_suffixes
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, EstimationError

@@ -2,6 +2,10 @@
 
 `Counts` alone are enough for a model. Held-out folds need the text again, wherever that is; whoever asks for them need
 not know.
+
+What a fold's positions are looked at with must not know them; so rows for training come from counts without the fold. A
+pass over the fold finds all its n-grams in the trie of the whole text and takes one from each. N-grams that only the
+fold had stay in the trie with frequency 0, which everything that reads counts takes for "does not occur".
 """
 
 from __future__ import annotations
@@ -9,10 +13,44 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-from modlm.counts.counts import Counts
-from modlm.counts.held_out_counts import held_out
-from modlm.ground.arrays import Ints
+import numpy as np
+
+from modlm.counts import trie_kernels
+from modlm.counts.counts import Counts, Frequencies
+from modlm.errors import InputError, VocabularyError
+from modlm.ground.arrays import Ids, Ints
 from modlm.text.corpus import Corpus
+from modlm.text.folds import stretches
+
+POSITIONS = 1 << 18  # walked at a time: eight bytes each and order
+
+
+def held_out(counts: Counts, fold: Corpus | Ids) -> Counts:
+    """The counts of everything but the fold: whole sentences of the counted text, as a corpus or as its ids."""
+    fold = _as_corpus(counts, fold)
+    frequencies: Frequencies = counts.frequencies.copy()
+    for begin, end in stretches(fold.starts, POSITIONS):
+        ids = np.asarray(fold.ids[fold.starts[begin] : fold.starts[end]])
+        _, nodes_TN = counts.walk(ids)
+        missing = trie_kernels.take_away(nodes_TN, ids, fold.vocabulary.start, counts.edge == "repeat", frequencies)
+        if missing >= 0:
+            words = " ".join(counts.vocabulary.decode(ids[max(0, missing - counts.context_length) : missing + 1]))
+            raise InputError(
+                f"The fold is not part of the counted text: {words!r} occurs more often in it than in all of the text. "
+                f"Hold out sentences of the very text that was counted, with the same vocabulary."
+            )
+    return counts.with_frequencies(frequencies, sentences=counts.sentences - fold.sentences)
+
+
+def _as_corpus(counts: Counts, fold: Corpus | Ids) -> Corpus:
+    if not isinstance(fold, Corpus):
+        return Corpus.from_ids(fold, counts.vocabulary)
+    if fold.vocabulary != counts.vocabulary:
+        raise VocabularyError(
+            f"The fold has another vocabulary ({len(fold.vocabulary)} words) than the counts "
+            f"({len(counts.vocabulary)}). Read the text once and cut the folds out of that corpus."
+        )
+    return fold
 
 
 class Tally(ABC):

@@ -24,13 +24,14 @@ from modlm.errors import OutputError
 from modlm.experiments.demo_report import COLUMNS, PRUNING, DemoResult, Trained, line, page
 from modlm.experiments.demo_text import DemoText, demo_sentences
 from modlm.ground.files import folder_bytes, new_folder
-from modlm.model.folder import save
+from modlm.model.folder import load, save
 from modlm.model.interpolation import interpolate
 from modlm.model.language_model import LanguageModel
 from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import SMOOTHERS
 from modlm.text.corpus import Corpus
 from modlm.training.config_file import Table, merged, run_config
+from modlm.training.journal import TIMINGS
 
 ORDER = 5
 MIN_COUNT = 2  # words seen once in training are unknown, so that the models learn what unknown words do
@@ -149,8 +150,6 @@ def net(label: str, paths: dict[str, Path], folder: Path, cache: Path) -> Langua
     """The model of a run in the folder, opened from there."""
     import torch
 
-    from modlm.model.folder import load
-    from modlm.training.journal import TIMINGS
     from modlm.training.run import train
 
     texts = {"text": str(paths["train"].absolute()), "valid": str(paths["valid"].absolute())}

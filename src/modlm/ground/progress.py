@@ -107,3 +107,11 @@ def progress(title: str, *, total: float | None = None, unit: str = "words") -> 
         yield bar
     finally:
         bar.close()
+
+
+def span(seconds: float) -> str:
+    """A time for people: 45s, 12m, 3h05m."""
+    minutes = round(seconds / 60)
+    if seconds < 100:
+        return f"{seconds:.0f}s"
+    return f"{minutes}m" if minutes < 100 else f"{minutes // 60}h{minutes % 60:02d}m"

@@ -14,7 +14,10 @@ import numpy as np
 from modlm.errors import ConfigError, InputError, require
 from modlm.evaluation.subjects import KEPT, NO_SOURCE, Subject, Tokens, lines_of, named_function, subject_of
 from modlm.ground.arrays import Floats
+from modlm.integrations.hugging_face.lm_block import CausalLmBlock
+from modlm.mixers import StaticMixer
 from modlm.model.folder import load
+from modlm.model.mixture import Mixture
 from modlm.text.vocabulary import END_NAME, UNKNOWN_NAME
 
 SECONDS = 60
@@ -43,9 +46,6 @@ def of_transformers(folder: Path, gguf: str = "", source: Any = None) -> Subject
     for package, extra in (("torch", "neural"), ("transformers", "hf")):
         require(package, extra=extra, purpose="A causal language model")
     from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
-    from modlm.integrations.hugging_face.lm_block import CausalLmBlock
-    from modlm.mixers import StaticMixer
-    from modlm.model.mixture import Mixture
 
     lm = CausalLm.load(folder, gguf=gguf)
     block = CausalLmBlock.of(lm, Reading(), path=folder, gguf=gguf)

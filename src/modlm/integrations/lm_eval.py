@@ -16,6 +16,7 @@ import numpy as np
 from modlm.errors import require
 from modlm.ground.progress import progress
 from modlm.integrations.prompts import continuation, generated, log_probs, text_ids
+from modlm.model.folder import load
 from modlm.model.language_model import LanguageModel
 from modlm.model.sampling import Sampling
 
@@ -41,8 +42,6 @@ class ModlmLM(LM):  # type: ignore[misc]  # lm-eval is not typed
         """The harness passes batch sizes and the like along, which do not matter here; `seed` is that of sampling."""
         super().__init__()
         if model is None:
-            from modlm.model.folder import load
-
             model = load(path or "")
         self.model, self.rng = model, np.random.default_rng(seed)
 

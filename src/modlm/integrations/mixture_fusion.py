@@ -10,20 +10,21 @@ that the recogniser heard: given the right tokens before, what did it expect nex
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modlm.blocks.block import ALONE, Beside, Block, ColumnLayout, Rows, trimmed
+from modlm.blocks.constant import VocabularyBlock
 from modlm.errors import ConfigError, ModlmError
 from modlm.families import MIXERS
 from modlm.ground.arrays import AnyFloats, Bools, Floats, Ids, Ints, Singles
+from modlm.mixers import expectation_maximisation
 from modlm.mixers.mixer import Mixer
 from modlm.model.interpolation import ngram_blocks
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
-from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
 Heard = Iterable[tuple[NDArray[Any], Singles]]
@@ -31,26 +32,16 @@ RECOGNISER = "recogniser"
 STOPPING = 5  # one sentence in so many says when a net has learned enough
 
 
-class GivenBlock(Block):
+class GivenBlock(VocabularyBlock):
     """A column that somebody else brings along with every question; it cannot be asked itself."""
 
     kind: ClassVar[str] = "given"
     columns: tuple[str, ...] = ("",)
     features = ("highest", "entropy")
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
-
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
         """Nothing: it is given."""
         raise ModlmError("A column of this mixture is given from outside: use it in a decoder, by MixtureFusion.")
-
-    def parts(self) -> Parts:
-        return Parts()
-
-    @classmethod
-    def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
-        return cls(vocabulary)
 
 
 def features_of(log_probs_BJ: Singles, probs_BJ: Singles) -> Floats:
@@ -144,7 +135,6 @@ def fit_mixture(
 def _net(rows: Rows, stops_T: Bools, vocab_size: int) -> Mixer:
     """A net that begins near static weights and ends where the marked rows are best."""
     from modlm.integrations.hugging_face.mixer_training import mixer_run, positions_alone, train_mixer
-    from modlm.mixers import expectation_maximisation
 
     with np.errstate(divide="ignore"):
         logs_TK, features_TF = np.log(rows.probs_TK).astype(np.float32), rows.features_TF.astype(np.float32)

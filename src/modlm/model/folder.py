@@ -20,6 +20,7 @@ from modlm.formats.kinds import is_binary, kind_of
 from modlm.store.folder import COLUMNS, Folder, Parts, open_folder, write_folder
 from modlm.store.manifest import FILE_NAME, Verify, is_folder
 from modlm.text.sources import MODEL_FIRST
+from modlm.text.tokens import with_tokenizer
 from modlm.text.vocabulary_files import vocabulary_in
 
 if TYPE_CHECKING:
@@ -84,8 +85,6 @@ def load(
         path, verify = download(str(path), kind=KIND), "full"
     model = _load(Path(path), verify, functions or {})
     if tokenizer is not None and model.vocabulary.units == "words":
-        from modlm.text.tokens import with_tokenizer
-
         model.vocabulary = with_tokenizer(model.vocabulary, tokenizer)
     return model
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from functools import cached_property, partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,16 @@ from modlm.formats.kenlm import Binary, open_binary, query_kernels
 from modlm.formats.kenlm.binary import binary_in
 from modlm.formats.kenlm.listing import read_tables
 from modlm.formats.kenlm.words import numbers_of_words, vocabulary_of
-from modlm.ground.arrays import Floats, Ids, Ints, in_parallel, threads
+from modlm.ground.arrays import Floats, Ids, Ints, in_parallel
 from modlm.model.folder import load
 from modlm.model.language_model import LanguageModel
 from modlm.model.ngram.arpa import from_arpa
+from modlm.model.ngram.compiled import parts_of
 from modlm.model.ngram_lm import NgramLM
 from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
 LN10 = float(np.log(10.0))
-PART = 1 << 13  # words that one thread takes at a time, if there are so many
 
 
 def read_model(path: str | os.PathLike[str]) -> KenlmModel:
@@ -62,12 +61,8 @@ class KenlmModel(LanguageModel):
     def log_probs(self, ids: Ids) -> Floats:
         """Natural logarithm of P for each word of a text; 0 at `<s>`."""
         out = np.empty(len(ids))
-        starts = np.flatnonzero(ids == self.vocabulary.start)
-        parts = max(1, min(4 * threads(), len(ids) // PART)) if threads() > 1 else 1
-        places = np.searchsorted(starts, np.linspace(0, len(ids), parts + 1)[1:-1])
-        cuts = [0, *np.append(starts, len(ids))[places].tolist(), len(ids)]
         walk = partial(query_kernels.score_text, self.binary.data, self.binary.plan, self._theirs, ids)
-        in_parallel([partial(walk, low, high, out) for low, high in pairwise(cuts)])
+        in_parallel([partial(walk, *cuts.tolist(), out) for cuts in parts_of(ids, self.vocabulary.start, 1)])
         out *= LN10
         return out
 

@@ -23,7 +23,12 @@ from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError, ModlmError, VocabularyError
 from modlm.ground.arrays import AnyFloats, Floats, Ids
 from modlm.model.folder import save
+from modlm.model.sampling import Sampling, draws
+from modlm.model.scored_documents import score_documents, score_texts
+from modlm.model.scored_text import read_parts, score_text
 from modlm.store.folder import Parts
+from modlm.text.encoding import encode_bytes
+from modlm.text.sources import as_lines
 from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
@@ -207,9 +212,6 @@ class LanguageModel(abc.ABC):
         With `details` arrays of all that is known of each: `log_prob`, `words`, `unknown`, `bytes`, `perplexity` and
         `bits_per_byte`.
         """
-        from modlm.model.scored_documents import score_texts
-        from modlm.text.sources import as_lines
-
         if isinstance(sentences, str):
             raise InputError(
                 "score_batch takes many sentences, but this is one string. Put it into a list, or use score."
@@ -222,9 +224,6 @@ class LanguageModel(abc.ABC):
 
     def _summed(self, sentences: Sequence[str | Sequence[str]]) -> Floats:
         """log P of each sentence."""
-        from modlm.text.encoding import encode_bytes
-        from modlm.text.sources import as_lines
-
         block = encode_bytes(as_lines(sentences), self.vocabulary)
         log_probs = self.spelled(block, self.sentence_log_probs(block.ids))
         return np.add.reduceat(log_probs, np.flatnonzero(block.ids == self.vocabulary.start))
@@ -236,8 +235,6 @@ class LanguageModel(abc.ABC):
         `batch=256` are scored together, on `workers` threads (all cores). `prepare` makes other strings of a list of
         them before; `modlm.text.web.Preparation` has what web text needs.
         """
-        from modlm.model.scored_documents import score_documents
-
         return score_documents(self, documents, **options)
 
     def perplexity(self, text: Any, *, source: Any = None, encoding_errors: str = "strict") -> ScoredText:
@@ -246,8 +243,6 @@ class LanguageModel(abc.ABC):
         `source` has the source of each sentence, for a model that reads them. `encoding_errors="replace"` takes bytes
         that are not UTF-8 for U+FFFD.
         """
-        from modlm.model.scored_text import score_text
-
         return score_text(self, text, source=source, encoding_errors=encoding_errors)
 
     @property
@@ -288,8 +283,6 @@ class LanguageModel(abc.ABC):
         Whatever is scored or predicted from now on goes on from there, and `forget` takes all of it back. Scoring by
         itself learns nothing, and a saved model has observed nothing.
         """
-        from modlm.model.scored_text import read_parts
-
         if isinstance(text, str):
             if "\n" not in text and Path(text).is_file():
                 raise InputError("to observe a file, give Path(...); a string is the text itself.", path=text)
@@ -372,17 +365,15 @@ class LanguageModel(abc.ABC):
         Settings are `width=5`, `n_best=1`, `length_penalty=1.0`, `longest=2.0` and `unknown="replace"`;
         `modlm.model.translation.Beam` says what they mean.
         """
+        self.beside(())  # an error, if it reads none
         from modlm.model.translation import Beam, translate
 
-        self.beside(())  # an error, if it reads none
         return translate(cast("Mixture", self), sentences, Beam(**beam))
 
     def generate(
         self, sampling: Sampling | None = None, *, context: str = "", rng: np.random.Generator | None = None
     ) -> Iterator[str]:
         """The words of a sentence drawn from the model, after a context that begins it."""
-        from modlm.model.sampling import Sampling, draws
-
         for draw in draws(self, sampling or Sampling(), context=context, rng=rng or np.random.default_rng()):
             if draw.word != END:
                 yield self.vocabulary.word(draw.word)

@@ -38,6 +38,7 @@ from modlm.model.ngram.estimation import (
 from modlm.model.ngram.parts import parts_of, read_parts
 from modlm.model.ngram.pruning import prune_by_count, prune_by_entropy
 from modlm.model.ngram.readable_counts import counts_of
+from modlm.model.spelling import spelling_of
 from modlm.smoothing import Estimates, Smoother
 from modlm.store.folder import Folder, Parts
 from modlm.text.encoding import encode_bytes
@@ -146,8 +147,6 @@ class NgramLM(LanguageModel):
             prune_entropy=prune_entropy,
         )  # fmt: skip
         if spelling:
-            from modlm.model.spelling import spelling_of
-
             model.spelling = spelling_of(counts, text, reading)
         return model
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.ground.arrays import Bytes, Ids, Ints, kernel
+from modlm.ground.arrays import Bytes, Ids, Ints, inlined, kernel
 from modlm.text.sources import PADDING as PADDING
 
 Table = NDArray[np.uint64]
@@ -177,6 +177,15 @@ def word_id(
     return 0 if word < 0 or unknown_name else -NO_UNKNOWN
 
 
+@inlined
+def end_line(out: Ids, wrote: int, start_id: int, more: bool) -> int:
+    """Write `</s>`, and the `<s>` of the next line if there is one; how many ids there are then."""
+    out[wrote] = 1
+    if more:
+        out[wrote + 1] = start_id
+    return wrote + (2 if more else 1)
+
+
 @kernel
 def encode_lines(
     blob: Bytes, offsets: Ints, table: Table, start_id: int,
@@ -199,11 +208,7 @@ def encode_lines(
             wrote += 1
         position = end + 1
         if data[end] == LINE_END:
-            out[wrote] = 1
-            wrote += 1
-            if position < size:
-                out[wrote] = start_id
-                wrote += 1
+            wrote = end_line(out, wrote, start_id, position < size)
     state[AT], state[WROTE], state[UNKNOWNS] = position, wrote, unknowns
     return status
 
@@ -251,11 +256,7 @@ def collect_lines(
             wrote += 1
         position = end + 1
         if data[end] == LINE_END:
-            out[wrote] = 1
-            wrote += 1
-            if position < size:
-                out[wrote] = 2
-                wrote += 1
+            wrote = end_line(out, wrote, 2, position < size)
     state[AT], state[WROTE], state[TYPES], state[FILLED] = position, wrote, types, filled
     return status
 

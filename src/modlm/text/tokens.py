@@ -24,6 +24,7 @@ import numpy as np
 from modlm.errors import InputError, VocabularyError, require
 from modlm.ground.arrays import Ids, Ints, threads
 from modlm.text.encoding import Encoded, Encoder, count_words
+from modlm.text.sentencepieces import tokenizer_json
 from modlm.text.vocabulary import END, UNKNOWN, Vocabulary
 from modlm.text.word_list import END_NAME, RESERVED, SPACE, UNKNOWN_NAME, words_as_lines
 
@@ -231,8 +232,6 @@ def tokenizer_bytes(path: str | os.PathLike[str]) -> bytes:
         raise InputError(f"it cannot be read: {error.strerror or error}.", path=place) from error
     if place.suffix != ".model":
         return data
-    from modlm.text.sentencepieces import tokenizer_json
-
     return tokenizer_json(data)
 
 

@@ -24,7 +24,6 @@ from modlm.counts.counts_folder import open_counts
 from modlm.counts.imported import import_counts
 from modlm.counts.translation.estimation import AlignmentOptions, estimate_table, estimate_without
 from modlm.counts.translation.table import read_table
-from modlm.counts.trie import Trie
 from modlm.errors import ConfigError, InputError, VocabularyError
 from modlm.families import BLOCKS
 from modlm.model.folder import load
@@ -184,7 +183,7 @@ def _other_counts(config: ColumnsConfig, vocabulary: Vocabulary) -> Counts:
         if not path.exists():
             raise InputError("there is no such counts folder or count file. Check columns.counts.", path=path)
     if not is_folder(path := paths[0], kind="counts"):
-        return up_to(import_counts(paths, vocabulary=vocabulary), config.order)
+        return import_counts(paths, vocabulary=vocabulary).up_to(config.order)
     if len(paths) > 1:
         raise InputError("this counts folder must stand alone; only count files are taken together.", path=path)
     counts = open_counts(path)
@@ -194,17 +193,4 @@ def _other_counts(config: ColumnsConfig, vocabulary: Vocabulary) -> Counts:
             f"({len(vocabulary)}). Set vocabulary.file to the vocabulary.txt in that folder, or count the text with "
             f"the run's vocabulary."
         )
-    return up_to(counts, config.order)
-
-
-def up_to(counts: Counts, order: int) -> Counts:
-    """The counts without orders above this one; as they are when they have none."""
-    trie = counts.trie
-    if type(trie) is not Trie or trie.order <= order:
-        return counts
-    levels = trie.levels[: order + 2]
-    cut = Trie(trie.words[: levels[-1]], trie.first[: levels[-2] + 1], trie.suffix[: levels[-1]], levels)
-    return Counts(
-        counts.vocabulary, cut, counts.frequencies[: levels[-1]], edge=counts.edge, sentences=counts.sentences,
-        cut_off=counts.cut_off[:order],
-    )  # fmt: skip
+    return counts.up_to(config.order)

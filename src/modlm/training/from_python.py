@@ -230,7 +230,8 @@ def _net(mixer: Net | str | type[Any]) -> Table:
     if isinstance(mixer, Net):
         return {"net": dict(mixer.settings)}
     if isinstance(mixer, str):
-        return {"mixer": mixer, "kind": "interpolated"} if _without_net(mixer) else {"net": {"body": mixer}}
+        fitted = mixer != "net" and mixer in MIXERS  # to the validation text, at once
+        return {"mixer": mixer, "kind": "interpolated"} if fitted else {"net": {"body": mixer}}
     if not isinstance(mixer, type):
         raise ConfigError(
             f"mixer must be a name, a net such as modlm.Lstm(hidden=200), or a class of bodies, but is {mixer!r}."
@@ -259,8 +260,3 @@ def _columns(columns: Mapping[str, Column | Constant | FunctionBlock], *, condit
         kind = "conditional" if conditional else "hybrid"
     extra = [name for name in ("uniform", "unknown") if name in constants]
     return {"kind": kind, "extra": extra, **({"columns": blocks} if blocks else {})}
-
-
-def _without_net(mixer: object) -> bool:
-    """Whether it names a mixer that is fitted to the validation text at once."""
-    return isinstance(mixer, str) and mixer != "net" and mixer in MIXERS

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from modlm.ground.progress import short, watched
+from modlm.ground.progress import short, span, watched
 from modlm.model.scored_text import perplexity_of
 from modlm.training.journal import Line
 from modlm.training.run_state import Rules, RunState
@@ -105,11 +105,3 @@ TEXTS = ("train", "valid", "test")
 
 def _number(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else "inf"
-
-
-def span(seconds: float) -> str:
-    """A time for people: 45s, 12m, 3h05m."""
-    minutes = round(seconds / 60)
-    if seconds < 100:
-        return f"{seconds:.0f}s"
-    return f"{minutes}m" if minutes < 100 else f"{minutes // 60}h{minutes % 60:02d}m"

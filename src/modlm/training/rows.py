@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from modlm.blocks.block import Beside, Block
+from modlm.blocks.block import Beside, Block, Fold
 from modlm.blocks.log_rows import LogRows, new_rows
 from modlm.blocks.source_rows import SourceRows, source_rows
 from modlm.errors import ConfigError
@@ -27,6 +27,7 @@ PIECE = 1 << 14  # positions walked at a time: few enough for caches, and for on
 STATES = 4  # threads with held-out counts of their own, at most: each takes about the memory of the counts again
 
 Range = tuple[int, int]
+Tables = tuple[Singles, Singles]
 
 
 def rows(
@@ -119,12 +120,7 @@ def _fill(out: LogRows, name: str, block: Block, sources: Sequence[Ids], bar: Pr
 
 
 def _fill_in_order(
-    target: tuple[Singles, Singles],
-    block: Block,
-    corpus: Corpus,
-    sources: Sequence[Ids],
-    kept_T: Bools | None,
-    bar: Progress,
+    target: Tables, block: Block, corpus: Corpus, sources: Sequence[Ids], kept_T: Bools | None, bar: Progress
 ) -> None:
     """What a block has learned of a piece goes on to the next; sentences that are not wanted are read too."""
     memory, at = None, 0
@@ -141,14 +137,9 @@ def _fill_in_order(
 
 
 def _fill_held_out(
-    target: tuple[Singles, Singles],
-    own: RunBlock,
-    corpus: Corpus,
-    sources: Sequence[Ids],
-    folds: list[list[Range]],
-    kept_T: Bools | None,
-    bar: Progress,
-) -> None:
+    target: Tables, own: RunBlock, corpus: Corpus, sources: Sequence[Ids], folds: list[list[Range]],
+    kept_T: Bools | None, bar: Progress,
+) -> None:  # fmt: skip
     columns, rows_T = own.held_out(), None if kept_T is None else np.cumsum(kept_T) - 1
     workers = min(threads(), len(folds), STATES)
 
@@ -160,7 +151,7 @@ def _fill_held_out(
             rows = places if rows_T is None else rows_T[places[kept]]
             made = [np.empty((len(rows), table.shape[1]), np.float32) for table in target]
             beside = Beside([source for part in fold for source in part_of(sources, corpus.starts, *part)])
-            state.fill(corpus.ids[places], *made, counted=inside(fold, own.counted), kept_T=kept, beside=beside)
+            state.fill(Fold(corpus.ids[places], inside(fold, own.counted), kept, beside), *made)
             for table, filled in zip(target, made, strict=True):
                 table[rows] = filled
             bar.advance(len(places))

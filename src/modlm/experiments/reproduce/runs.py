@@ -19,13 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 from modlm import __version__
 from modlm.errors import ConfigError, require
+from modlm.evaluation.by_frequency import perplexity_by_frequency, word_frequencies
 from modlm.experiments.machine import processor
 from modlm.experiments.reproduce.corpora import Corpora
 from modlm.experiments.reproduce.recipe import RunEntry
 from modlm.experiments.reproduce.recipe_folder import RESULTS, Recipes
 from modlm.experiments.reproduce.results import Results, RunResult, rounded, short_journal
+from modlm.model.folder import load
+from modlm.model.interpolation import interpolate
+from modlm.model.ngram_lm import NgramLM
+from modlm.text.corpus import Corpus
+from modlm.text.vocabulary import Vocabulary
 from modlm.training.config_file import Table, find_table, merged, run_config, to_toml
 from modlm.training.journal import JOURNAL, TIMINGS, Journal
+from modlm.training.run_folder import CONFIG, RESULT
 
 if TYPE_CHECKING:
     from modlm.model.language_model import LanguageModel
@@ -184,10 +191,6 @@ class Runs:
 
     def model(self, run: RunEntry) -> LanguageModel:
         """The model of a run: a trained one from its folder, an n-gram model made anew."""
-        from modlm.model.folder import load
-        from modlm.model.ngram_lm import NgramLM
-        from modlm.text.vocabulary import Vocabulary
-
         if run.kind == "train":
             if not self._has_model(run):
                 self.carry_out(run)
@@ -207,8 +210,6 @@ class Runs:
 
     def by_frequency(self, run: RunEntry, model: LanguageModel) -> dict[str, dict[str, Any]]:
         """On the test words that occur at most so often in the training text of the corpus."""
-        from modlm.evaluation.by_frequency import perplexity_by_frequency, word_frequencies
-
         frequencies = word_frequencies(model, list(self.corpora.files(run.corpus)))
         return {
             str(band.as_dict()["limit"] or "all"): {
@@ -224,9 +225,7 @@ class Runs:
 
 def _trained(runs: Runs, run: RunEntry) -> dict[str, Any]:
     require("torch", extra="neural", purpose="Training a net")
-    from modlm.model.folder import load
     from modlm.training.run import train
-    from modlm.training.run_folder import CONFIG, RESULT
 
     config, folder = runs.config(run), runs.folder(run)
     done = (folder / RESULT).is_file() and (folder / CONFIG).read_text(encoding="utf-8") == to_toml(config)
@@ -247,8 +246,6 @@ def _trained(runs: Runs, run: RunEntry) -> dict[str, Any]:
 
 def _mixed(runs: Runs, run: RunEntry) -> dict[str, Any]:
     """Of trained members the models from seed 1 are taken, whatever other seeds there are results of."""
-    from modlm.model.interpolation import interpolate
-
     models = {name: runs.model(runs.recipes.runs[name]) for name in run.members}
     mixed = interpolate(models, runs.corpora.one(run.corpus, "valid"))
     weights = {name: rounded(weight) for name, weight in mixed.weights.items()}
@@ -257,8 +254,6 @@ def _mixed(runs: Runs, run: RunEntry) -> dict[str, Any]:
 
 def _sized(runs: Runs, run: RunEntry) -> dict[str, Any]:
     """Sentences and words, unknown ones too, of a text, or of every part of a corpus."""
-    from modlm.text.corpus import Corpus
-
     if run.text:
         corpus = Corpus.from_text(list(runs.corpora.files(run.text)))
         return {"values": {"sentences": corpus.sentences, "words": corpus.words}}

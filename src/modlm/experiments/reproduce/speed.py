@@ -16,6 +16,8 @@ from modlm.blocks.ngram import NgramBlock
 from modlm.model.language_model import LanguageModel
 from modlm.model.mixture import Mixture
 from modlm.model.ngram.estimation import heuristic_mixture
+from modlm.nets.mixer_net import MixerNet
+from modlm.nets.net_mixer import NetMixer
 from modlm.text.corpus import Corpus
 from modlm.training.blocks import RunBlock, all_blocks, dense_blocks
 from modlm.training.config import RunConfig
@@ -58,9 +60,6 @@ def contestants(train: Corpus) -> dict[str, LanguageModel]:
 
 def untrained(config: RunConfig, train: Corpus, columns: Mapping[str, RunBlock]) -> LanguageModel:
     """The model of a run before its first step: its speed does not depend on what it has learnt."""
-    from modlm.nets.mixer_net import MixerNet
-    from modlm.nets.net_mixer import NetMixer
-
     blocks = all_blocks(config, train.vocabulary, {} if config.kind == "neural" else columns)
     layout, words = ColumnLayout(blocks), len(train.vocabulary)
     net = MixerNet(config.net, vocab_size=words, features=layout.features, dense=layout.dense, delta=layout.deltas > 0)

@@ -12,9 +12,8 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from modlm.blocks import NgramBlock, UniformBlock
-from modlm.blocks.block import Block, ColumnLayout
+from modlm.blocks.block import Block, ColumnLayout, Fold
 from modlm.blocks.cache import CacheBlock
 from modlm.blocks.held_out import HeldOutColumns
 from modlm.blocks.infinite import InfiniteBlock
@@ -31,7 +30,7 @@ from modlm.blocks.online import OnlineBlock
 from modlm.counts import count_text
 from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError
-from modlm.ground.arrays import Bools, Floats
+from modlm.ground.arrays import AnyFloats, Bools, Floats
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.lm_block import CausalLmBlock
 from modlm.integrations.hugging_face.mixer_training import mixer_run, train_mixer
@@ -258,23 +257,28 @@ def rows_of(own: Prepared, name: str) -> LogRows:
             if column == LM:
                 continue
             log_probs_TK, features_TF = (np.empty_like(table) for table in rows.block(column))
-            fill = held_out(own, column, block) if name == "tune" else block.log_rows
-            fill(ids, log_probs_TK, features_TF)
+            if name == "tune":
+                fill_held_out(own, column, block, log_probs_TK, features_TF)
+            else:
+                block.log_rows(ids, log_probs_TK, features_TF)
             for table, values in zip(rows.block(column), (log_probs_TK, features_TF), strict=True):
                 table[:] = values
     own.costs[f"seconds_rows_{name}"] = time.perf_counter() - begun
     return rows
 
 
-def held_out(own: Prepared, column: str, block: Block) -> Callable[..., object]:
-    """What fills in the rows of the lines to tune on from everything else that the block was made from."""
+def fill_held_out(own: Prepared, column: str, block: Block, log_probs_TK: AnyFloats, features_TF: AnyFloats) -> None:
+    """The rows of the lines to tune on from everything else that the block was made from."""
     lines = own.corpora["tune"]
+    ids = np.asarray(lines.ids)
     if isinstance(block, NgramBlock):
         counted = own.counted[column]
-        known_T = also_in(counted.text, lines)
-        return partial(HeldOutColumns.of(counted.counts, block.estimates).copy().fill, counted=known_T)
-    without = block.held_out(lines.ids, lines.starts)
-    return without.fill if without is not None else block.log_rows
+        fold = Fold(ids, counted=also_in(counted.text, lines))
+        HeldOutColumns.of(counted.counts, block.estimates).copy().fill(fold, log_probs_TK, features_TF)
+    elif (without := block.held_out(lines.ids, lines.starts)) is not None:
+        without.fill(Fold(ids), log_probs_TK, features_TF)
+    else:
+        block.log_rows(ids, log_probs_TK, features_TF)
 
 
 def also_in(text: Corpus, lines: Corpus) -> Bools:

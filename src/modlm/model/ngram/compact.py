@@ -13,26 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from modlm.counts.checks import unsound
 from modlm.counts.counts import MOST, Counts, Frequencies
+from modlm.counts.linking import unsound
 from modlm.counts.trie import Trie
 from modlm.ground import bit_kernels
 from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, Words, even_ranges, in_parallel, read_only, threads
 from modlm.model.ngram import compact_coding_kernels, compact_kernels, compact_query_kernels
-from modlm.model.ngram.compact_layout import (
-    BIG,
-    DEEPEST,
-    FALLBACKS,
-    HIGH,
-    LEAST,
-    LEVELS,
-    LOW_BITS,
-    POINTERS,
-    PROBS,
-    SIZE,
-    VALUES,
-)  # fmt: skip
-from modlm.model.ngram.compiled import LANE, PART, Compiled, cuts_at_sentences, empty_records, rows_for
+from modlm.model.ngram import compact_layout as c
+from modlm.model.ngram.compiled import Compiled, empty_records, parts_of, rows_for
 from modlm.model.ngram.pruning import keep_nodes
 from modlm.store.npy import forget, zeros_like
 
@@ -90,7 +78,7 @@ class Compact:
     @cached_property
     def _start_chain(self) -> Ints:
         """The contexts before the first word of a sentence, by their number of words; entry 0 is the longest."""
-        chain = np.zeros((DEEPEST + 1, 3), np.int64)
+        chain = np.zeros((c.DEEPEST + 1, 3), np.int64)
         chain[0, 0] = compact_query_kernels.chain_of(self.data, self.table, self._levels, self.start, chain)
         return chain
 
@@ -100,12 +88,8 @@ class Compact:
         walk = partial(
             compact_query_kernels.score_text, *self._bits, *self._near, self._start_chain, ids, self.vocab_size
         )
-        parts = max(1, min(4 * threads(workers) if threads(workers) > 1 else 1, len(ids) // PART))
-        lanes = int(np.clip(len(ids) // parts // LANE, 1, LANES))
-        cuts = cuts_at_sentences(ids, self.vocab_size, parts * lanes)
-        in_parallel(
-            [partial(walk, cuts[i : i + lanes + 1], out) for i in range(0, parts * lanes, lanes)], workers=workers
-        )
+        parts = parts_of(ids, self.vocab_size, LANES, workers)
+        in_parallel([partial(walk, cuts, out) for cuts in parts], workers=workers)
         return out
 
     def advance(self, states: Ints, words: Ids) -> tuple[Ints, Ints, Floats]:
@@ -139,16 +123,16 @@ class Compact:
     def _fits(self, row: Ints, contexts: int, size: int, *, first: bool) -> bool:
         """Whether the parts of one order do."""
         sound = partial(bit_kernels.sound, self.data)
-        flags = [int(vector) for vector in row[LEVELS : PROBS - 2 : 2]]
-        counted = row[LEAST] < 1 << 40 and sound(flags[0], size) and all(map(sound, flags))
-        if row[SIZE] != size or not (counted or self.given):
+        flags = [int(vector) for vector in row[c.LEVELS : c.PROBS - 2 : 2]]
+        counted = row[c.LEAST] < 1 << 40 and sound(flags[0], size) and all(map(sound, flags))
+        if row[c.SIZE] != size or not (counted or self.given):
             return False
         return first or bool(
-            row[LOW_BITS] < 40
-            and sound(int(row[POINTERS]), size + contexts)
-            and sound(int(row[HIGH]))
-            and (row[BIG] == 0 or sound(int(row[BIG]), contexts))
-            and all(self._ranks_fit(int(place)) for place in (row[FALLBACKS], row[PROBS]) if place or self.given)
+            row[c.LOW_BITS] < 40
+            and sound(int(row[c.POINTERS]), size + contexts)
+            and sound(int(row[c.HIGH]))
+            and (row[c.BIG] == 0 or sound(int(row[c.BIG]), contexts))
+            and all(self._ranks_fit(int(place)) for place in (row[c.FALLBACKS], row[c.PROBS]) if place or self.given)
         )
 
     def _ranks_fit(self, place: int) -> bool:
@@ -157,7 +141,7 @@ class Compact:
     @property
     def given(self) -> bool:
         """Whether it holds probabilities, not counts."""
-        return len(self.table) > 2 and bool(self.table[2, PROBS])
+        return len(self.table) > 2 and bool(self.table[2, c.PROBS])
 
     def trie(self) -> Trie:
         """The n-grams in arrays of their own; offsets have 64 bits where 32 do not tell all n-grams apart."""
@@ -189,7 +173,7 @@ class Compact:
             own = slice(levels[n - 1], levels[n])
             given = trie.first[own.start : own.stop + 1], trie.suffix, probs, backoffs[own]
             compact_kernels.backoffs_of(*self._bits[:2], n, *given)
-        begin = min(int(self.table[1, VALUES]), len(self.data) - 1)
+        begin = min(int(self.table[1, c.VALUES]), len(self.data) - 1)
         backoffs[0], probs[1 : 1 + self.vocab_size] = self.fallback, self.unigrams
         probs[1 + self.vocab_size] = self.data[begin : begin + 1].view(np.float64)[0]
         nodes, leaves = empty_records(trie, self.dtype)

@@ -21,23 +21,7 @@ from modlm.errors import ConfigError
 from modlm.ground import bit_kernels
 from modlm.ground.arrays import Bools, Floats, Ints, Words, read_only
 from modlm.model.ngram import compact_coding_kernels, pruning_kernels
-from modlm.model.ngram.compact_layout import (
-    BIG,
-    BITS,
-    FALLBACKS,
-    HIGH,
-    LEAST,
-    LEVELS,
-    LOW,
-    LOW_BITS,
-    POINTERS,
-    PROBS,
-    REALS,
-    ROW,
-    SIZE,
-    SUMS,
-    VALUES,
-)  # fmt: skip
+from modlm.model.ngram import compact_layout as c
 from modlm.model.ngram.compiled import Compiled, over_contexts
 from modlm.smoothing.absolute import Absolute
 from modlm.smoothing.estimates import Estimates
@@ -132,7 +116,7 @@ def table_of(values: Floats, most: int) -> tuple[Floats, Ints]:
 def compacted(estimates: Estimates) -> tuple[Words, Ints]:
     """The bits of smoothed counts, and the table that tells where everything is."""
     counts, trie = estimates.counts, estimates.counts.trie
-    table, blob = np.zeros((trie.order + 1, ROW), np.int64), _Blob()
+    table, blob = np.zeros((trie.order + 1, c.ROW), np.int64), _Blob()
     for order in range(1, trie.order + 1):
         row = table[order]
         _add_counts(blob, row, counts.frequencies[trie.nodes(order)])
@@ -174,18 +158,18 @@ def compacted_as_given(compiled: Compiled, vocabulary: Vocabulary, bits: int | N
     probs, top = np.full(len(trie), ABSENT), trie.contexts
     probs[origin > 0] = compiled.probs_of(origin[origin > 0])
     backoffs = np.where(origin[:top] > 0, compiled.nodes["backoff"][origin[:top]], 1.0)
-    table, blob = np.zeros((trie.order + 1, ROW), np.int64), _Blob()
-    table[1:, SIZE] = trie.sizes
-    table[1, VALUES] = blob.add(probs[[1 + len(vocabulary)]].view(np.uint64))
+    table, blob = np.zeros((trie.order + 1, c.ROW), np.int64), _Blob()
+    table[1:, c.SIZE] = trie.sizes
+    table[1, c.VALUES] = blob.add(probs[[1 + len(vocabulary)]].view(np.uint64))
     for order in range(2, trie.order + 1):
         row, contexts = table[order], slice(trie.levels[order - 1], trie.levels[order])
         _add_words(blob, row, trie, order)
-        row[PROBS], row[VALUES] = blob.add_reals(probs[trie.nodes(order)])
+        row[c.PROBS], row[c.VALUES] = blob.add_reals(probs[trie.nodes(order)])
         follow = _following(trie, probs, backoffs, order) if bits and order > 2 else np.zeros(0, bool)
-        row[SUMS] = follow.any()
-        own = ~follow if row[SUMS] else backoffs[contexts] != 1
-        row[BIG] = blob.add_flags(own) if len(own) and own.mean() < MOSTLY else 0
-        row[FALLBACKS], row[REALS] = blob.add_reals(backoffs[contexts][own] if row[BIG] else backoffs[contexts])
+        row[c.SUMS] = follow.any()
+        own = ~follow if row[c.SUMS] else backoffs[contexts] != 1
+        row[c.BIG] = blob.add_flags(own) if len(own) and own.mean() < MOSTLY else 0
+        row[c.FALLBACKS], row[c.REALS] = blob.add_reals(backoffs[contexts][own] if row[c.BIG] else backoffs[contexts])
     start = int(np.flatnonzero(origin == compiled.start)[0]) if compiled.start else 0
     return blob.whole(), table, trie, start
 
@@ -221,20 +205,20 @@ def _add_words(blob: _Blob, row: Ints, trie: Trie, order: int) -> None:
     bits = max(0, int(most // max(1, size)).bit_length() - 1)
     plain = [np.zeros(n // 64 + 1, np.uint64) for n in (size + high - low, size * bits + 64, size + (most >> bits) + 1)]
     compact_coding_kernels.encode(*given, bits, *plain)
-    row[POINTERS] = blob.add_bits(plain[0], size + high - low)
-    row[LOW], row[LOW_BITS] = blob.add(plain[1]), bits
-    row[HIGH] = blob.add_bits(plain[2], size + (most >> bits) + 1)
+    row[c.POINTERS] = blob.add_bits(plain[0], size + high - low)
+    row[c.LOW], row[c.LOW_BITS] = blob.add(plain[1]), bits
+    row[c.HIGH] = blob.add_bits(plain[2], size + (most >> bits) + 1)
 
 
 def _add_counts(blob: _Blob, row: Ints, frequencies: Frequencies) -> None:
-    row[SIZE], row[LEAST] = len(frequencies), frequencies.min(initial=1)
-    left = frequencies - frequencies.dtype.type(row[LEAST])
-    for level, bits in enumerate(BITS[:-1]):
+    row[c.SIZE], row[c.LEAST] = len(frequencies), frequencies.min(initial=1)
+    left = frequencies - frequencies.dtype.type(row[c.LEAST])
+    for level, bits in enumerate(c.BITS[:-1]):
         more = left >= (1 << bits)
-        row[LEVELS + 2 * level] = blob.add_flags(more)
-        row[LEVELS + 2 * level + 1] = blob.add_numbers(left[~more], bits)
+        row[c.LEVELS + 2 * level] = blob.add_flags(more)
+        row[c.LEVELS + 2 * level + 1] = blob.add_numbers(left[~more], bits)
         left = left[more] - left.dtype.type(1 << bits)
-    row[LEVELS + 2 * len(BITS) - 1] = blob.add_numbers(left, BITS[-1])
+    row[c.LEVELS + 2 * len(c.BITS) - 1] = blob.add_numbers(left, c.BITS[-1])
 
 
 def _add_sums(blob: _Blob, row: Ints, estimates: Estimates, order: int) -> None:
@@ -244,14 +228,14 @@ def _add_sums(blob: _Blob, row: Ints, estimates: Estimates, order: int) -> None:
     own = type(estimates.smoother).fallback is not Absolute.fallback
     for low, high in _pieces(layer.low, layer.high):
         here = big[low - layer.low : high - layer.low]
-        compact_coding_kernels.large_after(counts.trie.first, counts.frequencies, low, high, row[LEAST], here)
+        compact_coding_kernels.large_after(counts.trie.first, counts.frequencies, low, high, row[c.LEAST], here)
         sums = estimates.sums_of(order, low, high)
         found.append(np.stack([sums.total[here], np.round(sums.kept[here] * 2.0**32)], axis=1).astype(np.uint64))
         fallbacks += [estimates.fallback(sums)] if own else []
     if big.any():
-        row[BIG], row[SUMS] = blob.add_flags(big), blob.add(np.concatenate(found).ravel())
+        row[c.BIG], row[c.SUMS] = blob.add_flags(big), blob.add(np.concatenate(found).ravel())
     if own:
-        row[FALLBACKS], row[REALS] = blob.add_reals(np.concatenate(fallbacks))
+        row[c.FALLBACKS], row[c.REALS] = blob.add_reals(np.concatenate(fallbacks))
 
 
 def _pieces(low: int, high: int) -> Iterator[tuple[int, int]]:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from modlm.counts import trie_kernels
-from modlm.counts.checks import check_sound
 from modlm.counts.counts import MOST, Counts
+from modlm.counts.linking import check_sound
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import ROOT, Trie
 from modlm.errors import ConfigError
@@ -161,14 +161,8 @@ class Compiled:
         """P of each word of a text of whole sentences, 1 at each `<s>`."""
         walk = self._walk()
         out = np.empty(len(ids))
-        most = 4 * threads(workers) if threads(workers) > 1 else 1  # small parts, so that a busy core holds up little
-        parts = max(1, min(most, len(ids) // PART))
-        lanes = int(np.clip(len(ids) // parts // LANE, 1, LANES if self.index is None else INDEXED_LANES))
-        cuts = cuts_at_sentences(ids, self.vocab_size, parts * lanes)
-        tasks = [
-            partial(walk, ids, self.vocab_size, cuts[at : at + lanes + 1], out) for at in range(0, parts * lanes, lanes)
-        ]
-        in_parallel(tasks, workers=workers)
+        parts = parts_of(ids, self.vocab_size, LANES if self.index is None else INDEXED_LANES, workers)
+        in_parallel([partial(walk, ids, self.vocab_size, cuts, out) for cuts in parts], workers=workers)
         return out
 
     def _walk(self) -> Callable[..., None]:
@@ -203,11 +197,17 @@ class Compiled:
         return out_BJ
 
 
-def cuts_at_sentences(ids: Ids, start: int, pieces: int) -> Ints:
-    """Where to cut a text into pieces of whole sentences, of about the same length; some may be empty."""
+def parts_of(ids: Ids, start: int, most: int, workers: int | None = None) -> list[Ints]:
+    """What threads take of a text at a time: where to cut it into stretches of whole sentences, `most` of them a part.
+
+    Stretches are of about the same length; some may be empty. Parts are small, so that a busy core holds up little.
+    """
+    parts = max(1, min(4 * threads(workers) if threads(workers) > 1 else 1, len(ids) // PART))
+    lanes = int(np.clip(len(ids) // parts // LANE, 1, most))
     starts = np.flatnonzero(ids == start)
-    places = np.searchsorted(starts, np.linspace(0, len(ids), pieces + 1)[1:-1])
-    return np.concatenate(([0], np.append(starts, len(ids))[places], [len(ids)])).astype(np.int64)
+    places = np.searchsorted(starts, np.linspace(0, len(ids), parts * lanes + 1)[1:-1])
+    cuts = np.concatenate(([0], np.append(starts, len(ids))[places], [len(ids)])).astype(np.int64)
+    return [cuts[at : at + lanes + 1] for at in range(0, parts * lanes, lanes)]
 
 
 def rows_for(states: Ints, vocab_size: int, dtype: DTypeLike, out_BJ: AnyFloats | None) -> AnyFloats:

@@ -67,7 +67,7 @@ def test_long_folds_are_walked_in_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
     whole = count_text(corpus, order=3)
     expected = held_out(whole, corpus[10:50]).frequencies
     for size in (1, 7, 30):
-        monkeypatch.setattr("modlm.counts.held_out_counts.POSITIONS", size)
+        monkeypatch.setattr("modlm.counts.tally.POSITIONS", size)
         np.testing.assert_array_equal(held_out(whole, corpus[10:50]).frequencies, expected)
 
 
