@@ -23,12 +23,12 @@ from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError, ModlmError, VocabularyError
 from modlm.ground.arrays import AnyFloats, Floats, Ids
 from modlm.model.folder import save
+from modlm.model.sampling import Sampling, draws, most_probable
 from modlm.store.folder import Parts
 from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
     from modlm.model.mixture import Mixture
-    from modlm.model.sampling import Sampling
     from modlm.model.scored_documents import DocumentScores
     from modlm.model.scored_text import ScoredText
     from modlm.model.spelling import Spelling
@@ -381,8 +381,6 @@ class LanguageModel(abc.ABC):
         self, sampling: Sampling | None = None, *, context: str = "", rng: np.random.Generator | None = None
     ) -> Iterator[str]:
         """The words of a sentence drawn from the model, after a context that begins it."""
-        from modlm.model.sampling import Sampling, draws
-
         for draw in draws(self, sampling or Sampling(), context=context, rng=rng or np.random.default_rng()):
             if draw.word != END:
                 yield self.vocabulary.word(draw.word)
@@ -392,14 +390,6 @@ def sliding_windows(ids: Ids, length: int) -> Ids:
     """For each position of one sentence, the `length` words before it, filled up at the left with NOTHING."""
     padded = np.concatenate((np.full(length, NOTHING, dtype=np.uint32), ids))
     return np.lib.stride_tricks.sliding_window_view(padded, length)[: len(ids)].copy()
-
-
-def most_probable(row_J: AnyFloats, k: int) -> Ids:
-    """The ids of the k most probable words, the best first, ties by id."""
-    k = min(k, len(row_J))
-    among = np.argpartition(-row_J, k - 1)[:k] if k < len(row_J) else np.arange(len(row_J))
-    best: Ids = among[np.lexsort((among, -row_J[among]))].astype(np.uint32)
-    return best
 
 
 def normalised(parts_BK: Floats) -> Floats:
