@@ -14,6 +14,17 @@ from modlm.ground.arrays import Ids, Ints
 from modlm.text.folds import stretches
 
 USUAL = 16  # words of a source
+NO_WORDS: Ids = np.zeros(0, np.uint32)
+
+
+def given(source: Ids | None, *, read: bool) -> Sequence[Ids]:
+    """The one source of sentences that come without their own, if any; an error where one is read and none given."""
+    if read and source is None:
+        raise ConfigError(
+            "The model reads the source of each sentence, but none was given. Give it: lm.given(sentence), or "
+            "source=... beside a text."
+        )
+    return [] if source is None else [source]
 
 
 def with_features(blocks: Blocks, beside: Beside) -> Beside:

@@ -104,8 +104,10 @@ def of_model(model: LanguageModel, name: str, source: Any = None) -> Subject:
 
     def given(tokens: Tokens) -> LanguageModel:
         """The model beside the source of the line that goes on after the tokens."""
+        if not sources:
+            return model
         own = copy(model)
-        own.source = sources[tokens.count(END) % len(sources)] if sources else model.source
+        own.source = sources[tokens.count(END) % len(sources)]
         return own
 
     def scored(ids: Ids, scores: Floats, count: int) -> Floats:

@@ -23,7 +23,7 @@ from modlm.counts.counts import Counts
 from modlm.errors import ConfigError, InputError, ModlmError, VocabularyError
 from modlm.ground.arrays import AnyFloats, Floats, Ids
 from modlm.model.folder import save
-from modlm.model.sampling import Sampling, draws
+from modlm.model.sampling import Sampling, draws, most_probable
 from modlm.model.scored_documents import score_documents, score_texts
 from modlm.model.scored_text import read_parts, score_text
 from modlm.store.folder import Parts
@@ -33,7 +33,6 @@ from modlm.text.vocabulary import END, END_NAME, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
     from modlm.model.mixture import Mixture
-    from modlm.model.sampling import Sampling
     from modlm.model.scored_documents import DocumentScores
     from modlm.model.scored_text import ScoredText
     from modlm.model.spelling import Spelling
@@ -383,14 +382,6 @@ def sliding_windows(ids: Ids, length: int) -> Ids:
     """For each position of one sentence, the `length` words before it, filled up at the left with NOTHING."""
     padded = np.concatenate((np.full(length, NOTHING, dtype=np.uint32), ids))
     return np.lib.stride_tricks.sliding_window_view(padded, length)[: len(ids)].copy()
-
-
-def most_probable(row_J: AnyFloats, k: int) -> Ids:
-    """The ids of the k most probable words, the best first, ties by id."""
-    k = min(k, len(row_J))
-    among = np.argpartition(-row_J, k - 1)[:k] if k < len(row_J) else np.arange(len(row_J))
-    best: Ids = among[np.lexsort((among, -row_J[among]))].astype(np.uint32)
-    return best
 
 
 def normalised(parts_BK: Floats) -> Floats:

@@ -35,7 +35,7 @@ from modlm.blocks.block import (
 )
 from modlm.blocks.constant import ConstantBlock
 from modlm.blocks.model import ModelBlock
-from modlm.blocks.over_source import stretches_beside, with_features
+from modlm.blocks.over_source import NO_WORDS, given, stretches_beside, with_features
 from modlm.errors import ConfigError
 from modlm.families import BLOCKS, MIXERS
 from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints
@@ -46,11 +46,6 @@ from modlm.store.folder import COLUMNS, Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 16  # positions whose rows are in memory at a time
-NO_WORDS: Ids = np.zeros(0, np.uint32)
-NO_SOURCE = (
-    "The model reads the source of each sentence, but none was given. Give it: lm.given(sentence), or source=... beside "
-    "a text."
-)
 WINDOWS = 64  # contexts whose J by K columns are in memory at a time
 
 
@@ -116,9 +111,7 @@ class Mixture(LanguageModel):
     @property
     def _given(self) -> Sequence[Ids]:
         """The source of a sentence that comes without one of its own; an error where one is read and none was given."""
-        if self.reads.source and self.source is None:
-            raise ConfigError(NO_SOURCE)
-        return [] if self.source is None else [self.source]
+        return given(self.source, read=self.reads.source)
 
     @property
     def _widths(self) -> dict[str, int]:
@@ -201,9 +194,8 @@ class Mixture(LanguageModel):
 
     def _stretches(self, ids: Ids, sources: Sequence[Ids]) -> Iterator[tuple[slice, Sequence[Ids]]]:
         """Neighbouring stretches of whole sentences with their sources."""
-        given = () if sources or not len(ids) else self._given
-        wide = bool(self.layout.over_source)
-        return stretches_beside(ids, sources, self.vocabulary.start, given, size=CHUNK, wide=wide)
+        own, wide = () if sources or not len(ids) else self._given, bool(self.layout.over_source)
+        return stretches_beside(ids, sources, self.vocabulary.start, own, size=CHUNK, wide=wide)
 
     def shares_along(self, ids: Ids, beside: Beside = ALONE) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights of every word of a sentence and its end, in one pass of each block over it."""
@@ -371,7 +363,7 @@ class Mixture(LanguageModel):
         if self.learners:
             states["memory"] = one_each(beside.knowing(self.observed).memory, count)
         if self.reads.source:
-            for place, source in enumerate(beside.sources or list(self._given) * count):
+            for place, source in zip(range(count), beside.sources or list(self._given) * count, strict=True):
                 states["source"][place] = source
         states["words"] = NOTHING
         states["words"][:, -1] = word

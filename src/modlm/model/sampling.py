@@ -95,3 +95,11 @@ def drawn_lines(model: LanguageModel, window_1C: Ids, sampling: Sampling, rng: n
         yield Draw(word, float(row[word]), row)
         for step in (END, model.vocabulary.start) if word == END else (word,):
             states, _ = model.advance(states, np.array([step], dtype=np.uint32))
+
+
+def most_probable(row_J: AnyFloats, k: int) -> Ids:
+    """The ids of the k most probable words, the best first, ties by id."""
+    k = min(k, len(row_J))
+    among = np.argpartition(-row_J, k - 1)[:k] if k < len(row_J) else np.arange(len(row_J))
+    best: Ids = among[np.lexsort((among, -row_J[among]))].astype(np.uint32)
+    return best

@@ -10,6 +10,7 @@ for each word of the longest source, NEVER where a source has no such word.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 from weakref import ref
 
@@ -19,14 +20,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
+from modlm.blocks.over_source import NO_WORDS
 from modlm.ground.arrays import Ids
 from modlm.nets.bodies import Lstm
 from modlm.nets.dropout import Dropout
 from modlm.nets.fast_bodies import version_of
 from modlm.nets.initial import ATTENDED, NEVER, glorot, word_vectors
 from modlm.nets.transformer import Layer, heads_of
-
-NO_WORDS: Ids = np.zeros(0, np.uint32)
 
 
 class AttentionLstm(Lstm):
@@ -104,8 +104,10 @@ class AttentionLstm(Lstm):
         if new := [source for key, source in {id(source): source for source in sources}.items() if key not in kept]:
             encoded_SBH, lengths_B = self.encoded(new, None)
             for place, (source, length) in enumerate(zip(new, lengths_B.tolist(), strict=True)):
-                gone = ref(source, lambda _, key=id(source): kept.pop(key, None))  # type: ignore[misc]
-                kept[id(source)] = (gone, encoded_SBH[:length, place].clone())
+                kept[id(source)] = (
+                    ref(source, partial(_dropped, kept, id(source))),
+                    encoded_SBH[:length, place].clone(),
+                )
         every = [kept[id(source)][1] for source in sources]
         return pad_sequence(every), torch.tensor([len(own_SH) for own_SH in every], device=every[0].device)
 
@@ -182,6 +184,11 @@ class TransformerEncoder(nn.Module):
 
 
 ENCODERS = {"lstm": LstmEncoder, "transformer": TransformerEncoder}
+
+
+def _dropped(kept: dict[int, tuple[Any, Tensor]], key: int, _: object) -> None:
+    """What was read of a source goes with it."""
+    kept.pop(key, None)
 
 
 def padded(sources: Sequence[Ids], end: int) -> tuple[Tensor, Tensor]:

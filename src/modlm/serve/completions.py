@@ -12,8 +12,7 @@ import numpy as np
 from modlm.errors import VocabularyError
 from modlm.ground.arrays import AnyFloats, Ids
 from modlm.integrations.prompts import Prompt, log_probs, piece, prompt_of, rows_before, written
-from modlm.model.language_model import most_probable
-from modlm.model.sampling import Draw, Sampling
+from modlm.model.sampling import Draw, Sampling, most_probable
 from modlm.serve.generating import PORTION
 from modlm.serve.library import Served
 from modlm.serve.limits import Limits

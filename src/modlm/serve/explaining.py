@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from modlm.ground.arrays import Ids
-from modlm.model.language_model import ExplainedRow, LanguageModel, most_probable
+from modlm.model.language_model import ExplainedRow, LanguageModel
+from modlm.model.sampling import most_probable
 from modlm.model.scored_text import ScoredText
 from modlm.serve.library import Served
 from modlm.serve.scoring import SUMS, totals
