@@ -26,7 +26,7 @@ BASE = "http://localhost:8765"
 
 @pytest.fixture(scope="session")
 def models() -> dict[str, LanguageModel]:
-    return {name: make() for name, make in MODELS.items()}
+    return {name: make() for name, make in MODELS.items()} | {"ja-en": conditional()[0]}
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +43,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def library(models: dict[str, LanguageModel], run_folder: Path) -> Library:
     from modlm.serve.library import Library
 
-    return Library({**models, "ja-en": conditional()[0]}, {"tiny": run_folder})
+    return Library(models, {"tiny": run_folder})
 
 
 @pytest.fixture(scope="session")

@@ -107,6 +107,7 @@ export class AlignView {
     };
     const over = words[0].weights.length > 0;
     this.#picture.hidden = false;
+    byId("tip").hidden = true;
     this.#picture.replaceChildren(
       h("div", { class: "card-head" }, h("h2", { id: "align-title" }, "Where the words come from"), h("p", { class: "soft" }, over ? "λ of each source word at each word of the translation" : "by block of columns"), h("div", { class: "actions" }, h("button", { type: "button", class: "ghost", on: { click: look } }, "Open in Text"))),
       h("div", { class: "card-body stack" }, h("div", { class: "scroller" }, grid(over ? sentence.source : [], words, columns)), !over && h("p", { class: "note soft" }, this.#without(sentence))),
@@ -127,21 +128,20 @@ export class AlignView {
 /** A row for each word of the translation: what gave it, and λ of every source word; one stop for Tab, arrows inside. */
 function grid(source, words, columns) {
   const level = Math.max(0, ...source.map(letters)) <= LEVEL;
-  const heads = source.map((word) => h("th", { scope: "col", role: "columnheader" }, h("span", { class: level ? null : "downward" }, word)));
-  const rows = words.map(({ word, probability, weights, given, blocks }, at) => {
-    const name = nameOf(word);
-    const head = h("th", { scope: "row", role: "rowheader", class: word === END ? "soft" : null }, word === END ? "↵ end" : word);
+  const heads = source.map((word) => h("th", { scope: "col" }, h("span", { class: level ? null : "downward" }, word)));
+  const rows = words.map(({ word, probability, weights, given, blocks }) => {
+    const head = h("th", { scope: "row", class: word === END ? "soft" : null }, word === END ? "↵ end" : word);
     const parts = columns.map((column) => blocks[column.name]);
-    const cell = (props, told, ...inside) => h("td", { role: "gridcell", tabindex: "-1", data: { told }, "aria-label": told, ...props }, ...inside);
-    const made = cell({ class: "made-of" }, `${name} ${percent(probability)}: ${spoken(columns, parts)}`, bar(columns, parts));
+    const cell = (props, told, ...inside) => h("td", { tabindex: "-1", "aria-label": told, ...props }, ...inside);
+    const made = cell({ class: "made-of" }, `${nameOf(word)} ${percent(probability)}: ${spoken(columns, parts)}`, bar(columns, parts));
     const cells = weights.map((weight, j) => cell({ class: "heat", css: { "--weight": weight } }, `${quoted(source[j])} → ${quoted(word)}: λ ${share(weight)}, gave ${share(given[j])} of the word`));
-    return { head, cells: [made, ...cells], at };
+    return { head, cells: [made, ...cells] };
   });
   const table = h(
     "table",
     { class: "align-grid", role: "grid", "aria-labelledby": "align-title" },
-    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, h("td", { role: "gridcell" }), h("th", { scope: "col", role: "columnheader", class: "made-of" }, "Made of"), heads)),
-    h("tbody", { role: "rowgroup" }, rows.map(({ head, cells }) => h("tr", { role: "row" }, head, cells))),
+    h("thead", {}, h("tr", {}, h("td"), h("th", { scope: "col", class: "made-of" }, "Made of"), heads)),
+    h("tbody", {}, rows.map(({ head, cells }) => h("tr", {}, head, cells))),
   );
   const cells = rows.map((row) => row.cells);
   cells[0][0].tabIndex = 0;
@@ -164,7 +164,7 @@ function connect(table, cells, rowHeads, heads) {
     const [y, x] = at;
     rowHeads[y].classList.add("on");
     heads[x - 1]?.classList.add("on");
-    tip.textContent = cells[y][x].dataset.told;
+    tip.textContent = cells[y][x].getAttribute("aria-label");
     const box = cells[y][x].getBoundingClientRect();
     tip.style.setProperty("left", `${Math.max(8, Math.min(box.left, innerWidth - tip.offsetWidth - 8))}px`);
     tip.style.setProperty("top", `${box.top - tip.offsetHeight - 8}px`);
