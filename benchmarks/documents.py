@@ -228,8 +228,8 @@ def ranking(work: Path, shell: Shell, asked: argparse.Namespace) -> list[str]:
 
 
 def memory(work: Path, shell: Shell, asked: argparse.Namespace) -> list[str]:
-    page = ["## Memory", "", "Large files and standard input have the model taken into memory, small files leave it "
-            "mapped.", "", "| documents | of a file: peak MB | of standard input: peak MB |", "|--:|--:|--:|"]  # fmt: skip
+    told = "Large files and standard input have the model taken into memory, small files leave it mapped."
+    page = ["## Memory", "", told, "", "| documents | file: peak MB | standard input: peak MB |", "|--:|--:|--:|"]
     lines = (work / "documents.jsonl").read_text().splitlines(keepends=True)
     for size in asked.memory:
         (work / "some.jsonl").write_text("".join(islice(cycle(lines), size)))

@@ -247,7 +247,9 @@ def test_filter_keeps_the_best_and_shows_what_it_did(
 def test_a_file_named_txt_holds_the_texts_that_stay(model: Path, tmp_path: Path, capsys) -> None:
     texts = ["the cat sat\n on the mat", "xq zvw", "a dog saw the cat"]
     (tmp_path / "d.txt").write_text("\n\n".join(texts))
-    (tmp_path / "d.jsonl").write_text("".join(json.dumps({"text": text.replace("\n", "\n\n")}) + "\n" for text in texts))
+    (tmp_path / "d.jsonl").write_text(
+        "".join(json.dumps({"text": text.replace("\n", "\n\n")}) + "\n" for text in texts)
+    )
     for source in ("d.txt", "d.jsonl"):
         for name, more in (("a.txt", ["--keep-best", "67%"]), ("b.txt.gz", ["--max-perplexity", "1e6"])):
             call = ["filter", str(model), str(tmp_path / source), "-o", str(tmp_path / name), "--force", *more]

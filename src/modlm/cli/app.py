@@ -102,8 +102,8 @@ def modlm(
 ) -> None:
     """Language models as mixtures, n-gram, neural and hybrid: train, evaluate, query, mix, prune, export, inspect.
 
-    MODEL is a model folder, a run folder with a model in it, or an ARPA file. TEXT has one sentence per line, may be
-    compressed (gz, bz2, xz, zst), and may be - for standard input.
+    MODEL is a model folder, a run folder with a model in it, an ARPA file or a KenLM binary. TEXT has one sentence per
+    line, may be compressed (gz, bz2, xz, zst), and may be - for standard input.
 
     \b
     modlm demo                                  a few minutes on text that ships with Python

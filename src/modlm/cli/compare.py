@@ -12,11 +12,12 @@ from modlm.cli.printing import number, print_json, print_table
 
 if TYPE_CHECKING:
     from modlm.evaluation.compare import Comparison
-    from modlm.model.scored_text import ScoredText
 
 
 def compare(
-    paths: Annotated[list[Path], argument("MODEL MODEL... TEXT", "Two or more models (folders, ARPA files, KenLM binaries), then a text (-: stdin).")],
+    paths: Annotated[
+        list[Path], argument("MODEL MODEL... TEXT", "Models (folders, ARPA, KenLM binaries), then a text; - for stdin.")
+    ],
     source: Source = None,
     words: Annotated[int, option("--words N", "How many words to list that gained or lost most.", min=0)] = 5,
     draws: Annotated[int, option("--draws N", "Bootstrap draws for the interval; 0 for none.", min=0)] = 1000,
@@ -46,20 +47,13 @@ def compare(
     print_json(as_records(comparison, names, most=words)) if json else _print_comparison(comparison, names, words)
 
 
-def _numbers(scores: ScoredText) -> list[str]:
-    bits = [number(value, 3) for value in (scores.bits, scores.bits_per_byte)]
-    return [number(scores.perplexity), *bits, f"{scores.unknown:,}"]
-
-
 def _print_comparison(comparison: Comparison, names: list[str], words: int) -> None:
-    common = [_numbers(scores) for scores in comparison.scores]
-    rows = [[names[0], *common[0], "1", "", "", ""]]
-    for name, numbers, own in zip(names[1:], common[1:], comparison.differences, strict=True):
+    rows = [[names[0], number(comparison.scores[0].perplexity), number(comparison.scores[0].bits, 3), "1", "", "", ""]]
+    for name, scores, own in zip(names[1:], comparison.scores[1:], comparison.differences, strict=True):
         interval = f"{own.low:.4f} – {own.high:.4f}" if own.low == own.low else "–"
-        won = f"{own.better:,} : {own.worse:,}"
-        rows.append([name, *numbers, number(own.ratio, 4), interval, won, f"{own.p_value:.2g}"])
-    columns = ["perplexity", "bits", "bits/byte", "unknown", "ratio", "95% interval", "sentences won : lost"]
-    print_table(["model", *columns, "sign test p"], rows)
+        numbers = [number(scores.perplexity), number(scores.bits, 3), number(own.ratio, 4)]
+        rows.append([name, *numbers, interval, f"{own.better:,} : {own.worse:,}", f"{own.p_value:.2g}"])
+    print_table(["model", "perplexity", "bits", "ratio", "95% interval", "sentences won : lost", "sign test p"], rows)
     for place, name in enumerate(names[1:], start=1):
         gained, lost = comparison.changes(place, most=words)
         for title, changes in (("gained", gained), ("lost", lost)):

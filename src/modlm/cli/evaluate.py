@@ -24,7 +24,9 @@ COLUMNS = {  # what is shown: by which name it stands in a report, and with how 
 
 
 def evaluate(
-    paths: Annotated[list[Path], argument("MODEL... TEXT", "One or more models (folders, ARPA files, KenLM binaries), then a text (-: stdin).")],
+    paths: Annotated[
+        list[Path], argument("MODEL... TEXT", "Models (folders, ARPA, KenLM binaries), then a text; - for stdin.")
+    ],
     by_frequency: Annotated[bool, option("--by-frequency", "Also by how often a word was seen in training.")] = False,
     source: Source = None,
     train: Annotated[list[Path] | None, option("--train TEXT", "With --by-frequency: where to count words.")] = None,

@@ -33,7 +33,7 @@ def filter_documents(
         list[Path], argument("FILES...", "JSON lines, Parquet or plain text, compressed or not; - for stdin.")
     ],
     output: Annotated[
-        Path, option("-o --output FILE", "The documents that stay: JSON lines, or text if named .txt (.gz, .zst ... compress).")
+        Path, option("-o --output FILE", "Those that stay: JSON lines, or text if it ends in .txt (.gz ... compress).")
     ],
     max_perplexity: Annotated[
         float | None, option("--max-perplexity X", "Keep documents up to this perplexity.", min=1.0)
@@ -63,8 +63,9 @@ def filter_documents(
     """Keep the documents that a model finds likely.
 
     Each that stays is a line of JSON: as it was, with perplexity, bits_per_byte, words, unknown and sentences added. In
-    a file named .txt it is its text alone, with a blank line behind it. Shows the ten best, middle and worst, and draws how all rank. If a run was killed, the same command goes on with it. A model
-    that was trained with --spelling puts gibberish last; without that, unknown words are all alike.
+    a file named .txt it is its text alone, with a blank line behind it. Shows the ten best, middle and worst, and draws
+    how all rank. If a run was killed, the same command goes on with it. A model that was trained with --spelling puts
+    gibberish last; without that, unknown words are all alike.
 
     \b
     modlm filter wiki web.jsonl.gz -o good.jsonl.gz --keep-best 30%
@@ -126,4 +127,5 @@ def filter_documents(
         print_table([name, "document", "where"], rows, left=3)
         print()
     print(f"{title}; {ranking.broken:,} broken, {ranking.empty:,} without words")
-    print(f"{output}: {'text' if plain else 'JSON lines'}\n{picture or 'no picture without matplotlib (extra figures)'}: how all of them rank")
+    print(f"{output}: {'text' if plain else 'JSON lines'}")
+    print(f"{picture or 'no picture without matplotlib (extra figures)'}: how all of them rank")

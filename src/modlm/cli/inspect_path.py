@@ -86,7 +86,9 @@ def describe_text(path: Path, verify: Verify, encoding_errors: str = "strict") -
     """A corpus folder, or a text, which is read as a whole."""
     from modlm.text.corpus import Corpus
 
-    corpus = Corpus.open(path, verify=verify) if path.is_dir() else Corpus.from_text(path, encoding_errors=encoding_errors)
+    corpus = (
+        Corpus.open(path, verify=verify) if path.is_dir() else Corpus.from_text(path, encoding_errors=encoding_errors)
+    )
     about: About = {"sentences": corpus.sentences, "text_words": corpus.words, "unknown": corpus.unknown}
     return about | (_vocabulary(corpus.vocabulary) if path.is_dir() else {"words": len(corpus.vocabulary)})
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def interpolate(
-    models: Annotated[list[Path], argument("MODEL...", "Model folders, ARPA files or KenLM binaries, and text indexes (modlm index).")],
+    models: Annotated[
+        list[Path], argument("MODEL...", "Model folders, ARPA files or KenLM binaries, and text indexes (modlm index).")
+    ],
     tune: Annotated[Path, option("--tune TEXT", "Held-out text that the weights are tuned to.")],
     output: ModelOutput,
     over: Annotated[
@@ -50,8 +52,8 @@ def interpolate(
     """Mix models linearly, tuned to a text.
 
     Weights come from expectation maximisation on held-out text. Models may have different words: what a model does
-    not know shares what it leaves over, and unknown words are spelled by the first model with a spelling model. With --online or --cache the model learns from the text it reads, in its
-    order, after each word is scored.
+    not know shares what it leaves over. The first model that has a spelling model spells unknown words. With --online
+    or --cache the model learns from the text it reads, in its order, after each word is scored.
 
     \b
     modlm interpolate news web --tune valid.txt -o mixed --test test.txt

@@ -17,7 +17,8 @@ PURPOSE = "modlm serve"
 
 def serve(
     models: Annotated[
-        list[str], argument("MODEL...", "Model or run folders, folders of such, ARPA files or KenLM binaries; NAME=PATH gives a name.")
+        list[str],
+        argument("MODEL...", "Model or run folders, folders of such, ARPA files, KenLM binaries; or NAME=PATH."),
     ],
     run: Annotated[list[str] | None, option("--run DIR", "A training run to show the curves of. Repeatable.")] = None,
     host: Annotated[

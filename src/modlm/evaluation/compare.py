@@ -116,8 +116,8 @@ def compare_models(
         unknown = ", ".join(f"{own.unknown:,}" for own in scores)
         logging.getLogger("modlm").warning(
             f"The models know different words: of {scores[0].words:,}, {unknown} are unknown to them, one after the "
-            f"other. To whom more is unknown, less is hard, so perplexities do not compare. Bits per byte do, of "
-            f"models with a spelling model (spelling=True)."
+            f"other. What is unknown is easy to predict, so perplexities do not compare. Bits per byte (`modlm eval`) "
+            f"do, if the models have spelling models (spelling=True)."
         )
     differences = tuple(
         difference(scores[0], other, gains_MS[place], means_DM[:, place]) for place, other in enumerate(scores[1:])

@@ -76,7 +76,9 @@ class DocumentOptions:
         if isinstance(self.buckets, str) and self.buckets != TERCILES:
             raise ConfigError(f"buckets are perplexities such as 30,60, or {TERCILES}, but not {self.buckets!r}.")
         if not isinstance(self.buckets, str) and list(self.buckets) != sorted(set(self.buckets)):
-            raise ConfigError(f"The perplexities between buckets must rise, but are {', '.join(map(str, self.buckets))}.")
+            raise ConfigError(
+                f"The perplexities between buckets must rise, but are {', '.join(map(str, self.buckets))}."
+            )
         if not 0 < self.best <= 1:
             raise ConfigError(f"The share of documents to keep must lie above 0 and up to 1, but is {self.best}.")
 
