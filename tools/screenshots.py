@@ -33,7 +33,7 @@ PHONE: dict[str, Any] = {
 WRITTEN = {"text": TEXT, "at": TEXT.index("directory")}
 VIEWS: dict[str, dict[str, Any]] = {
     "text": {**WRITTEN, "numbers": 1},
-    "next": {"view": "next", "text": "the name of the", "at": 15},  # no `<unk>` among the best
+    "next": {"view": "next", "text": "this method returns", "at": 19},  # no `<unk>` among the best
     "compare": {"view": "compare", "models": "ngram,hybrid", **WRITTEN},
     "why": {"view": "why", **WRITTEN},
     "runs": {"view": "runs"},
