@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +148,28 @@ def test_on_a_phone_the_weights_stand_below_and_nothing_is_wider(browser: Any, e
     assert track.bounding_box()["y"] > phone.page.locator(".product .word.rest").bounding_box()["y"]
     phone.close()
     assert phone.complaints == []
+
+
+DRAWN = """async (width) => {
+  const { Product } = await import("/static/product.js");
+  const { describe } = await import("/static/columns.js");
+  const columns = describe(["1-gram", "2-gram", "3-gram", "4-gram", "5-gram", "uniform", "unknown", "delta"]);
+  const drawn = new Product();
+  drawn.frame.style.width = width + "px";
+  document.body.append(drawn.frame);
+  const rows = [{ word: "list", columns: [0.05, 0.1, 0.3, 0.2, 0.2, 0.001, 0, 0.2] }];
+  drawn.set({ columns, weights: columns.map(() => 1 / 8), rows, size: 1000, note: "" });
+  drawn.draw();
+  const selectors = ["g:first-child > .head", "g:first-child > .rest:not(.word, .value)"];
+  const found = selectors.map((what) => [...drawn.element.querySelectorAll(what)]);
+  const boxes = (row) => row.map((own) => own.getBoundingClientRect().toJSON());
+  return [found[0].map((own) => own.firstChild.data), found.map(boxes)];
+}"""
+
+
+@pytest.mark.parametrize("width", [330, 640, 835, 900])
+def test_headings_differ_and_numbers_do_not_touch(product: Explorer, width: int) -> None:
+    heads, rows = product.page.evaluate(DRAWN, width)
+    assert len(set(heads)) == 8 and (width > 330 or heads == ["1", "2", "3", "4", "5", "u", "?", "δ"])
+    for boxes in rows:
+        assert len(boxes) == 8 and all(one["right"] < other["left"] for one, other in pairwise(boxes))

@@ -17,7 +17,7 @@ TRANSLATED = re.compile(
     rf"(?<!\*)\b(?:{UNITS}) an? (?:second|byte|word|sentence|n-gram|token|request)\b"  # words per second
     r"|\bthat Python carries|\bapart by\b|\bHere stands?\b|\bmay stand\b"
     r"|\b(?:un)?packed (?:files|or not)|\bmay be packed|\bwho has\b"
-    r"|\bstands? (?:above|before|behind|below|beside|in the|near|there|under)\b|\bstands \["  # "is", "comes", or nothing
+    r"|\bstands? (?:above|before|behind|below|beside|in the|near|there|under)\b|\bstands \["  # is, comes
     r"|\bone an order\b|\bas ever\b|\banew\b|\bthe last so many\b|\bcosts its time\b"
 )
 

@@ -37,7 +37,7 @@ const wordOf = ({ word, text }) => (word === END ? "↵ end" : text ? text.repla
 function heading({ label, order, class: kind }, width) {
   if (kind.endsWith("delta")) return "δ";
   const full = order ? `${order}-gram` : label;
-  if (full.length * SMALL <= width) return full;
+  if ((full.length + 1) * SMALL <= width) return full; // with room to the next one
   return order ? String(order) : width > 30 ? `${label.slice(0, 4)}.` : kind.endsWith("unknown") ? "?" : label[0];
 }
 
