@@ -51,8 +51,10 @@ def client(library: Library) -> Iterator[TestClient]:
     from fastapi.testclient import TestClient
 
     from modlm.serve.app import make_app
+    from modlm.serve.limits import Limits
 
-    with TestClient(make_app(library), base_url=BASE) as client:
+    limits = Limits(timeout=300)  # kernels may have to be compiled while a request waits
+    with TestClient(make_app(library, limits=limits), base_url=BASE) as client:
         yield client
 
 
