@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -153,6 +153,13 @@ class PiecesThatSlip(NgramLM):
             yield ids, np.roll(self.log_probs(ids), 1)
 
 
+class BatchesInAnotherOrder(NgramLM):
+    """Sentences are sorted to be scored together, and never put back."""
+
+    def _summed(self, sentences: Sequence[str | Sequence[str]]) -> Floats:
+        return np.sort(super()._summed(sentences))
+
+
 class StatesThatForget(NgramLM):
     """Word by word it has forgotten all but the sentence's beginning."""
 
@@ -188,4 +195,4 @@ SCORES = {
     "normalised": (update_before_scoring,),
 }
 BOTH = {"scores": (UpdateBeforeScoring, BestOfTwo, LogarithmsToTheBaseTwo, CacheThatHoldsTheTarget)}
-OURS = {"ways": (PiecesThatSlip, StatesThatForget)}
+OURS = {"ways": (PiecesThatSlip, StatesThatForget, BatchesInAnotherOrder)}

@@ -10,16 +10,22 @@ import pytest
 
 import modlm
 import wrong_models
-from modlm.blocks import UniformBlock
+from contracts.test_blocks import BUILDERS
+from kenlm_files import EXACT, FOLDER, PROBING, TRIES
+from modlm.blocks import NgramBlock, UniformBlock
 from modlm.blocks.block import ColumnLayout
 from modlm.blocks.copy import CopyBlock
 from modlm.blocks.lexicon import LexiconBlock
+from modlm.counts import count_text
 from modlm.counts.translation.estimation import estimate_table
 from modlm.evaluation.certificate import BROKEN, HOLDS, LAWS, UNTESTED, Certificate, Law, verdict_of
 from modlm.evaluation.subjects import subject_of
 from modlm.families import MIXERS, SMOOTHERS
 from modlm.mixers import StaticMixer
+from modlm.model.compact_lm import CompactLM
 from modlm.model.mixture import Mixture
+from modlm.model.ngram.estimation import heuristic_mixture
+from modlm.smoothing import estimate
 from modlm.text.parallel import Parallel
 from small_pairs import pairs
 from small_texts import counts_of, model_of
@@ -51,11 +57,46 @@ def test_every_mixer_is_accepted_over_every_kind_of_column(mixer: str) -> None:
     accepted(mixture_of(counts_of(TEXT), mixer, "kneser-ney", ("uniform", "unknown"), model=True))
 
 
-def test_the_compact_form_is_accepted() -> None:
-    from modlm.model.compact_lm import CompactLM
+@pytest.mark.parametrize("builder", sorted(BUILDERS))
+def test_every_kind_of_column_is_accepted(builder: str) -> None:
+    counts = counts_of(TEXT)
+    blocks = {"own": BUILDERS[builder](counts), "unigram": NgramBlock(estimate(SMOOTHERS["witten-bell"](), counts))}
+    columns = len(ColumnLayout(blocks))
+    accepted(Mixture(counts.vocabulary, blocks, StaticMixer(np.full(columns, 1 / columns))))
 
-    accepted(CompactLM.of(model_of(TEXT, dtype=np.float32)))
+
+def test_skipped_words_are_accepted() -> None:
+    accepted(heuristic_mixture(estimate(SMOOTHERS["kneser-ney"](), count_text(TEXT, positions=(3, 2)))))
+
+
+def test_compact_forms_are_accepted_also_of_probabilities_without_counts() -> None:
+    model = model_of(TEXT, dtype=np.float32)
+    for one in (model, model.pruned(1e-3)):
+        accepted(CompactLM.of(one))
     accepted(CompactLM.of(model_of(TEXT).pruned(1e-6), 8))
+
+
+@pytest.mark.parametrize("name", [*PROBING, *TRIES])
+def test_kenlms_binaries_are_accepted_but_for_sums_where_numbers_were_rounded_or_left_out(name: str) -> None:
+    model = modlm.load(FOLDER / name)
+    if name in EXACT:
+        accepted(model)
+    else:
+        broken = {law for law, status in statuses(modlm.certify(model, TEXT, **FEW)).items() if status != HOLDS}
+        assert broken == {"normalised"}
+
+
+@pytest.mark.parametrize("source", ["f1 8 f3", "nobody knows f2", ""])
+def test_a_model_of_translations_is_accepted_beside_a_source(source: str) -> None:
+    pytest.importorskip("torch")
+    from small_pairs import conditional
+
+    model, _ = conditional()
+    assert {"lexicon", "copy", "delta"} <= model.blocks.keys()
+    text = ["e1 8 e3", "e2", "", "e3 e4 7"]
+    found = modlm.certify(model.given(source), text, **FEW)
+    assert set(statuses(found).values()) == {HOLDS}, found.verdicts
+    assert "torch" in found.versions
 
 
 NETS = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
@@ -131,7 +132,9 @@ def certify(
         model=subject.name, kind=subject.kind, tokens=len(stream), positions=len(places), seed=seed,
         text=str(text) if isinstance(text, str | PathLike) else f"a {type(text).__name__}", verdicts=tuple(verdicts),
         fingerprints={**subject.fingerprints, "text": digest},
-        versions={"modlm": __version__, "python": platform.python_version(), "numpy": np.__version__},
+        versions={"modlm": __version__, "python": platform.python_version(), "numpy": np.__version__} | {
+            name: str(sys.modules[name].__version__) for name in ("torch", "transformers") if name in sys.modules
+        },
     )  # fmt: skip
 
 
@@ -258,13 +261,16 @@ def says_it_again(subject: Subject, case: Case) -> Measured:
 
 
 def goes_any_way(subject: Subject, case: Case) -> Measured:
-    """All of the text at once, word by word, and in pieces."""
+    """All of the text at once, word by word, and in pieces; and its lines one by one and in one batch."""
     assert subject.log_probs is not None
     whole, worst = subject.log_probs(case.text), Measured(0.0)
     for way in ("stepwise", "streamed"):
         if (scored := getattr(subject, way)) is not None:
             here = apart(whole, scored(case.text), f"all at once a word scores {{0:.9g}}, {way} {{1:.9g}}", case)
             worst = max(worst, here, key=lambda one: one.deviation)
+    if subject.lines is not None:
+        here = apart(*subject.lines(case.text), "a line alone scores {0:.9g}, in a batch of lines {1:.9g}", case)
+        worst = max(worst, here, key=lambda one: one.deviation)
     return worst
 
 
@@ -300,7 +306,7 @@ LAWS = (
     Law("learning", "A word is scored before anything is learned from it.",
         ("log_probs",), scores_before_it_learns, with_other_words),
     Law("repeatable", "Asked again, it says the same.", (), says_it_again, as_it_is),
-    Law("ways", "Scores of a whole text, word by word and in pieces agree.",
+    Law("ways", "Scores whole, word by word, in pieces and in batches agree.",
         ("log_probs", "stepwise"), goes_any_way, as_it_is),
 )  # fmt: skip
 ABILITIES = {

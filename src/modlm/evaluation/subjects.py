@@ -51,6 +51,8 @@ class Subject:
     """The same, word by word."""
     streamed: Scores | None = None
     """The same in pieces that go on from one another, or on their own where lines do not depend on each other."""
+    lines: Callable[[Tokens], tuple[Floats, Floats]] | None = None
+    """log P of each line of a text: asked for one by one, and for all of them in one go."""
     distribution: Callable[[Tokens], Floats] | None = None
     """P of everything that may follow."""
     index: Callable[[Any], int] = int
@@ -138,6 +140,15 @@ def of_model(model: LanguageModel, name: str, source: Any = None) -> Subject:
                     states["source"][0] = own.source
         return np.array(found)
 
+    def lines(tokens: Tokens) -> tuple[Floats, Floats]:
+        ids = flat(tokens)
+        own = np.split(ids[ids != vocabulary.start], np.flatnonzero(ids[ids != vocabulary.start] == END) + 1)[:-1]
+        texts = [vocabulary.join(vocabulary.decode(line[:-1])) for line in own]
+        alone = [model.log_probs(model.sentence_ids(text)).sum() for text in texts]
+        if model.spelling is not None:
+            alone = [model.score(text) for text in texts]
+        return np.array(alone), model.score_batch(texts)
+
     def distribution(tokens: Tokens) -> Floats:
         ids = flat(tokens, closed=False)
         window = ids if carries else ids[np.flatnonzero(ids == vocabulary.start)[-1] :]
@@ -162,7 +173,8 @@ def of_model(model: LanguageModel, name: str, source: Any = None) -> Subject:
     prints = vocabulary.fingerprints() | fingerprints_of(model.folder)
     return Subject(
         name=name, kind=type(model).__name__, read=read, log_probs=lru_cache(KEPT)(batched), again=batched,
-        stepwise=stepwise, streamed=None if whole_lines else streamed, distribution=distribution, fingerprints=prints,
+        stepwise=stepwise, streamed=None if whole_lines else streamed, lines=lines, distribution=distribution,
+        fingerprints=prints,
     )  # fmt: skip
 
 
