@@ -83,7 +83,7 @@ def test_kenlms_binaries_are_accepted_but_for_sums_where_numbers_were_rounded_or
         accepted(model)
     else:
         broken = {law for law, status in statuses(modlm.certify(model, TEXT, **FEW)).items() if status != HOLDS}
-        assert broken == {"normalised"}
+        assert broken <= {"normalised"}
 
 
 @pytest.mark.parametrize("source", ["f1 8 f3", "nobody knows f2", ""])

@@ -21,6 +21,8 @@ NOTHING = 0xFFFFFFFF
 
 Index = tuple[Words, Words, Words, Words]
 Range = tuple[int, int]
+Row = Ints | tuple[int, int, int, int, int, int, int]
+"""A shard: a row of the table, or faster its numbers, which a loop then has at hand."""
 
 
 # ---- numbers of few bits ---------------------------------------------------------------------------------------------
@@ -107,13 +109,20 @@ def take_suffixes(
 
 
 @inlined
-def id_at(ids: Words, row: Ints, place: int) -> np.uint64:
+def shard(table_SF: Ints, s: int) -> Row:
+    """The numbers of a shard."""
+    row = table_SF[s]
+    return row[0], row[1], row[2], row[3], row[4], row[5], row[6]
+
+
+@inlined
+def id_at(ids: Words, row: Row, place: int) -> np.uint64:
     """The id at a place of a shard; as if a document ended behind the last."""
     return number(ids, row[0], row[1], place) if place < row[2] else BREAK
 
 
 @inlined
-def order_of(index: Index, row: Ints, suffix: int, text: Ids, begin: int, length: int, known: int) -> int:
+def order_of(index: Index, row: Row, suffix: int, text: Ids, begin: int, length: int, known: int) -> int:
     """Whether a suffix comes before (-1) the words of a text, begins with them (0), or comes behind; some are known."""
     place = int64(number(index[1], row[3], row[4], suffix))
     for at in range(known, length):
@@ -125,7 +134,7 @@ def order_of(index: Index, row: Ints, suffix: int, text: Ids, begin: int, length
 
 @inlined
 def bound(
-    index: Index, row: Ints, low: int, high: int, text: Ids, begin: int, length: int, known: int, last: int
+    index: Index, row: Row, low: int, high: int, text: Ids, begin: int, length: int, known: int, last: int
 ) -> int:
     """The first suffix of a range that does not come before the words; or (`last` 1) that comes behind those."""
     while low < high:
@@ -138,7 +147,7 @@ def bound(
 
 
 @inlined
-def last_with(index: Index, row: Ints, low: int, high: int, text: Ids, begin: int, length: int, known: int) -> int:
+def last_with(index: Index, row: Row, low: int, high: int, text: Ids, begin: int, length: int, known: int) -> int:
     """The end of the suffixes that begin with the words as the one at `low` does: looked for near it first."""
     step = 1
     while low + step < high and order_of(index, row, low + step, text, begin, length, known) == 0:
@@ -169,7 +178,7 @@ def key_from(index: Index, low: int, end: int, key: np.uint64) -> int:
 
 
 @inlined
-def search(index: Index, row: Ints, text: Ids, begin: int, length: int) -> Range:
+def search(index: Index, row: Row, text: Ids, begin: int, length: int) -> Range:
     """The suffixes of a shard that begin with words (as stored) of a text, as a range."""
     bits, fit = row[1], 64 // row[1]
     key, used = np.uint64(0), min(fit, length)
@@ -193,7 +202,7 @@ def search(index: Index, row: Ints, text: Ids, begin: int, length: int) -> Range
 
 
 @inlined
-def narrowed(index: Index, row: Ints, text: Ids, begin: int, length: int, low: int, high: int) -> Range:
+def narrowed(index: Index, row: Row, text: Ids, begin: int, length: int, low: int, high: int) -> Range:
     """Of a range of suffixes with all but the last of some words in common, those with the last one, too."""
     if high - low > 8 * STEP and length <= 64 // row[1] and begin >= 0:
         return search(index, row, text, begin, length)
@@ -231,7 +240,9 @@ def walk(
         elif begin < t:
             lengths_T[t], ranges_TS2[t] = t - begin, now_S2
             for s in range(len(table_SF)):
-                low, high = narrowed(index, table_SF[s], stored, begin, t + 1 - begin, now_S2[s, 0], now_S2[s, 1])
+                low, high = narrowed(
+                    index, shard(table_SF, s), stored, begin, t + 1 - begin, now_S2[s, 0], now_S2[s, 1]
+                )
                 next_S2[s, 0], next_S2[s, 1] = low, high
                 total += high - low
             counts_T[t] = total
@@ -246,9 +257,9 @@ def walk(
         while begin <= t:
             total = 0
             for s in range(len(table_SF)):
-                low, high = search(index, table_SF[s], stored, begin, t + 1 - begin)
+                low, high = search(index, shard(table_SF, s), stored, begin, t + 1 - begin)
                 if word == start:  # without ends that no sentence follows: those before a break
-                    low = bound(index, table_SF[s], low, high, one, -1, 2, 1, 0)
+                    low = bound(index, shard(table_SF, s), low, high, one, -1, 2, 1, 0)
                 now_S2[s, 0], now_S2[s, 1] = low, high
                 total += high - low
             if total >= least:
@@ -257,7 +268,7 @@ def walk(
 
 
 @inlined
-def follower(index: Index, row: Ints, length: int, suffix: int) -> np.uint64:
+def follower(index: Index, row: Row, length: int, suffix: int) -> np.uint64:
     """The id behind the first `length` words of a suffix."""
     return id_at(index[0], row, int64(number(index[1], row[3], row[4], suffix)) + length)
 
@@ -270,14 +281,14 @@ def followers(index: Index, table_SF: Ints, length: int, ranges_S2: Ints, words:
         least = ALL
         for s in range(len(table_SF)):
             if at_S2[s, 0] < at_S2[s, 1]:
-                least = min(least, follower(index, table_SF[s], length, at_S2[s, 0]))
+                least = min(least, follower(index, shard(table_SF, s), length, at_S2[s, 0]))
         if least == ALL:
             break
         words[found], counts[found], one[0] = least - ONE, 0, least
         for s in range(len(table_SF)):
             low, high = at_S2[s, 0], at_S2[s, 1]
-            if low < high and follower(index, table_SF[s], length, low) == least:
-                at_S2[s, 0] = last_with(index, table_SF[s], low, high, one, -length, length + 1, length)
+            if low < high and follower(index, shard(table_SF, s), length, low) == least:
+                at_S2[s, 0] = last_with(index, shard(table_SF, s), low, high, one, -length, length + 1, length)
                 counts[found] += at_S2[s, 0] - low
         found += 1
     return found
@@ -294,7 +305,7 @@ def sample_followers(index: Index, table_SF: Ints, lengths_T: Ints, ranges_TS2: 
             taking = min(size, most) if lengths_T[t] > 0 else 0
             for at in range(taking):
                 suffix = low + at * (size - 1) // max(1, taking - 1)
-                words[taken] = follower(index, table_SF[s], lengths_T[t], suffix)
+                words[taken] = follower(index, shard(table_SF, s), lengths_T[t], suffix)
                 taken += 1
         if len(table_SF) > 1:
             words[:taken].sort()
@@ -307,7 +318,7 @@ def sample_followers(index: Index, table_SF: Ints, lengths_T: Ints, ranges_TS2: 
 
 
 @kernel
-def find(index: Index, row: Ints, text: Ids, out_R3: Ints) -> int:
+def find(index: Index, row: Row, text: Ids, out_R3: Ints) -> int:
     """Ranges of the suffixes that begin with the words (as stored), sentences ending anywhere between them.
 
     Gives how many (low, high, ids from the first to the last), or -1 if there is no room for them.

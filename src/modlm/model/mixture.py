@@ -165,7 +165,7 @@ class Mixture(LanguageModel):
 
     def sentence_log_probs(self, ids: Ids, beside: Beside = ALONE) -> Floats:
         """log P of each word, each sentence on its own."""
-        if not self.learners:
+        if not (self.learners or self._keeps_lines):
             return self.read(ids, beside)[0]
         bounds = pairwise([*np.flatnonzero(ids == self.vocabulary.start).tolist(), len(ids)])
         alone = [
