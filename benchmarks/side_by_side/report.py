@@ -59,7 +59,9 @@ def plain_page(
 ) -> str:  # fmt: skip
     """Bars, commands and remarks alone."""
     judged = [bar for bar in findings.bars if bar.met is not None]
-    parts = [f"# {title}", "", f"{sum(bool(bar.met) for bar in judged)} of {len(judged)} bars met.", ""]
+    unjudged = sum(1 for bar in findings.bars if bar.rule and bar.met is None)
+    missing = f"; {unjudged} not measured" if unjudged else ""
+    parts = [f"# {title}", "", f"{sum(bool(bar.met) for bar in judged)} of {len(judged)} bars met{missing}.", ""]
     parts += [*(f"- {line}" for line in machine), "", *_bar_table(findings.bars), "", "```", command, "", *commands]
     return "\n".join([*parts, "```", "", *(f"- {remark}" for remark in findings.remarks)]) + "\n"
 

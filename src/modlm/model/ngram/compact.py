@@ -171,8 +171,8 @@ class Compact:
         self._all(compact_kernels.shares_of, lambda n: (self._bits[2],), probs, lowest=2)
         for n in range(2, self.order + 1):
             own = slice(levels[n - 1], levels[n])
-            given = trie.first[own.start : own.stop + 1], trie.suffix, probs, backoffs[own]
-            compact_kernels.backoffs_of(*self._bits[:2], n, *given)
+            first = trie.first[own.start : own.stop + 1]
+            compact_kernels.backoffs_of(*self._bits[:2], n, first, trie.suffix, probs, backoffs[own])
         begin = min(int(self.table[1, c.VALUES]), len(self.data) - 1)
         backoffs[0], probs[1 : 1 + self.vocab_size] = self.fallback, self.unigrams
         probs[1 + self.vocab_size] = self.data[begin : begin + 1].view(np.float64)[0]

@@ -139,7 +139,7 @@ def rounded(compiled: Compiled, bits: int) -> Compiled:
         own = slice(levels[order], levels[order + 1])
         exact = compiled.probs_of(np.arange(own.start, own.stop)).astype(np.float64)
         numbers, ranks = table_of(exact, (1 << bits) - 1)
-        lowest = np.count_nonzero((numbers <= 0) | (numbers >= 1))
+        lowest = int(np.count_nonzero((numbers <= 0) | (numbers >= 1)))
         ranked = own.start, exact, numbers, lowest, ranks
         over_contexts(levels, order, partial(pruning_kernels.step_down, compiled.words, nodes["first"], start, *ranked))
         at = nodes["prob"][own] if order < compiled.order else leaves["prob"][own.start - contexts :]
@@ -180,7 +180,10 @@ def _following(trie: Trie, probs: Floats, backoffs: Floats, order: int) -> Bools
     many, own = np.diff(first), backoffs[trie.levels[order - 1] : trie.levels[order]]
     node = np.minimum(first[:-1], len(trie) - 1)
     p, q = probs[node], probs[trie.suffix[node]]
-    return (many == 0) | (many == 1) & (p >= 0) & (q >= 0) & (q < 1) & (np.abs((1 - p) - own * (1 - q)) < PROPER)
+    proper: Bools = (many == 0) | (many == 1) & (p >= 0) & (q >= 0) & (q < 1) & (
+        np.abs((1 - p) - own * (1 - q)) < PROPER
+    )
+    return proper
 
 
 def closed(trie: Trie, vocabulary: Vocabulary) -> tuple[Trie, Ints]:

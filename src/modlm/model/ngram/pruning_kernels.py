@@ -11,7 +11,7 @@ import numpy as np
 
 from modlm.counts.search_kernels import NOT_FOUND, ONE
 from modlm.counts.trie_kernels import shorter as shorter_node
-from modlm.ground.arrays import AnyFloats, Bools, Floats, Ids, Ints, kernel
+from modlm.ground.arrays import AnyFloats, Bools, Floats, Ids, Ints, int64, kernel
 from modlm.model.ngram.compiled_kernels import Records, longest, probability_of, shorter
 
 EPSILON = 3e-6
@@ -147,7 +147,7 @@ def step_down(
     `exact` and `ranks` are of the followers' order, which begins at `base`; ranks up to `lowest` stay.
     """
     for context in range(low, high):
-        begin, end = np.int64(first[context]) - base, np.int64(first[context + 1]) - base
+        begin, end = int64(first[context]) - base, int64(first[context + 1]) - base
         left, now = 1.0, 1.0
         for i in range(begin, end):
             if words[base + i] != start:
