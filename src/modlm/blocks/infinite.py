@@ -221,6 +221,7 @@ class HeldOutInfinite:
             words = np.frombuffer(sentence, fold.ids.dtype)
             for shard, place in islice(self.block.index.places_of(words), times):  # from the end before the sentence
                 ranges.setdefault(shard, []).append((place - 1, place - 2 + len(words)))
-        cut = {shard: np.array(sorted(found), np.int64).ravel() for shard, found in ranges.items()}
+        ends = {shard: np.unique(found, return_counts=True) for shard, found in ranges.items()}
+        cut = {shard: values[counts == 1] for shard, (values, counts) in ends.items()}  # neighbours make one range
         rest = InfiniteBlock(self.block.index.without(cut), least=self.block.least, longest=self.block.reads.words)
         rest.log_rows(fold.ids[fold.wanted], log_probs_TK, features_TF, fold.beside)
