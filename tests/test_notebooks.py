@@ -16,7 +16,7 @@ import nbformat
 from tests.docs.blocks import difference
 from tools.notebooks import NOTEBOOKS, executed, printed
 
-EXPECTED = {"counts_to_hybrid", "adapt_a_hugging_face_model", "why_did_it_say_that"}
+EXPECTED = {"counts_to_hybrid", "adapt_a_hugging_face_model", "name_from_a_description", "why_did_it_say_that"}
 
 
 def test_the_notebooks_that_the_documentation_promises_are_there() -> None:
