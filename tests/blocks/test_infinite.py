@@ -96,7 +96,7 @@ def test_a_fold_is_left_out_of_short_documents_each_sentence_as_often_as_it_has_
     held_out = InfiniteBlock(index).held_out(fold.ids, fold.starts)
     assert held_out is not None
     made = np.empty((len(fold.ids), 3), np.float32), np.empty((len(fold.ids), 12), np.float32)
-    held_out.fill(np.asarray(fold.ids), *made)
+    held_out.fill(Fold(np.asarray(fold.ids)), *made)
     rows = InfiniteBlock(index_corpus(rest)).rows(np.asarray(fold.ids))
     with np.errstate(divide="ignore"):
         assert np.allclose(np.log(rows.probs_TK), made[0], atol=1e-6)

@@ -71,7 +71,7 @@ def test_a_command_that_is_given_no_source_refuses(
     for asked in (
         ["eval", trained, texts["test"]], ["compare", trained, trained, texts["test"]],
         ["score", trained, texts["test"]], ["next", trained, "e1"], ["generate", trained],
-        ["rescore", trained, lists], ["certify", trained, texts["test"]], ["serve", trained, "--port", "0"],
+        ["rescore", trained, lists], ["certify", trained, texts["test"]],
     ):  # fmt: skip
         told = modlm(*asked)
         assert told.code == 1 and not told.out, asked

@@ -141,13 +141,13 @@ def of_model(model: LanguageModel, name: str, source: Any = None) -> Subject:
         return np.array(found)
 
     def lines(tokens: Tokens) -> tuple[Floats, Floats]:
-        ids = flat(tokens)
-        own = np.split(ids[ids != vocabulary.start], np.flatnonzero(ids[ids != vocabulary.start] == END) + 1)[:-1]
-        texts = [vocabulary.join(vocabulary.decode(line[:-1])) for line in own]
-        alone = [model.log_probs(model.sentence_ids(text)).sum() for text in texts]
+        ids, own = flat(tokens), given(())
+        split = np.split(ids[ids != vocabulary.start], np.flatnonzero(ids[ids != vocabulary.start] == END) + 1)[:-1]
+        texts = [vocabulary.join(vocabulary.decode(line[:-1])) for line in split]
+        alone = [own.log_probs(own.sentence_ids(text)).sum() for text in texts]
         if model.spelling is not None:
-            alone = [model.score(text) for text in texts]
-        return np.array(alone), model.score_batch(texts)
+            alone = [own.score(text) for text in texts]
+        return np.array(alone), own.score_batch(texts)
 
     def distribution(tokens: Tokens) -> Floats:
         ids = flat(tokens, closed=False)
