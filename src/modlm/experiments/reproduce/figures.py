@@ -1,4 +1,4 @@
-"""Figures as SVG, drawn from results: curves while training, perplexity by frequency, bars.
+"""Figures as SVG, drawn from results: curves while training, perplexity by frequency and by size, bars.
 
 The same results give the same bytes. Colours can be told apart by everybody and in grey; there is no background, and
 lines and letters are of a grey that reads on white as on black.
@@ -60,14 +60,14 @@ def svg(figure: Any, title: str) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
-def panels(count: int, height: float) -> tuple[Any, list[Any]]:
+def panels(count: int, height: float, *, sharex: bool = True) -> tuple[Any, list[Any]]:
     """A figure of panels one below the other, without a window."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     figure: Any = Figure(figsize=(WIDTH, height), layout="constrained")
     FigureCanvasSVG(figure)
-    axes = figure.subplots(count, 1, sharex=True, squeeze=False)
+    axes = figure.subplots(count, 1, sharex=sharex, squeeze=False)
     return figure, [row[0] for row in axes]
 
 
@@ -109,6 +109,27 @@ def convergence(rows: Sequence[ComparedRow]) -> Any:
     above.set(ylabel="test perplexity", ylim=(0.95 * lowest, HIGHEST * lowest))
     below.set(ylabel="weight on dense columns", xlabel="million words trained on", ylim=(0, 1.02))
     above.legend(frameon=False)
+    return figure
+
+
+def sizes(rows: Sequence[ComparedRow]) -> Any:
+    """Test perplexity against parameters, a curve for each model, and below it against words trained on."""
+    figure, (above, below) = panels(2, 6.0, sharex=False)
+    done = [one for one in rows if one.ours is not None]
+    looks = _looks([one.row.series for one in rows])
+    places = list(dict.fromkeys(one.row.at for one in rows))
+    for name, look in looks.items():
+        own = [one for one in done if one.row.series == name]
+        above.plot([one.found[0].result.training["parameters"] / 1e6 for one in own], [one.ours for one in own], **look)
+    for one in done:
+        journal = [line for line in one.found[0].result.journal if "test_perplexity" in line]
+        look = looks[one.row.series] | {"marker": "", "alpha": 1 - 0.3 * places[::-1].index(one.row.at)}
+        words, perplexities = [line["words"] / 1e6 for line in journal], [line["test_perplexity"] for line in journal]
+        below.plot(words, perplexities, label=one.row.row, **look)
+    lowest = min(one.ours for one in done if one.ours is not None)
+    above.set(ylabel="test perplexity", xlabel="million parameters")
+    below.set(ylabel="test perplexity", xlabel="million words trained on", ylim=(0.95 * lowest, HIGHEST * lowest))
+    below.legend(frameon=False, ncols=2)
     return figure
 
 
@@ -158,5 +179,6 @@ def _bar_name(one: ComparedRow) -> str:
 DRAWINGS: dict[str, Callable[[Sequence[ComparedRow]], Any]] = {
     "convergence": convergence,
     "frequency": frequency,
+    "sizes": sizes,
     "bars": bars,
 }

@@ -17,7 +17,7 @@ from modlm.training.config_file import Table, merged
 
 SCALES = ("full", "here")
 RUN_KINDS = ("train", "ngram", "static", "sizes", "speed")
-FIGURES = ("", "frequency", "convergence", "bars")
+FIGURES = ("", "frequency", "convergence", "bars", "sizes")
 MEASURES = ("test", "valid", "dense_mass", "by_frequency", "values")
 
 
