@@ -21,7 +21,7 @@ FOLDER = "recipes/neubig2016"
 CORPORA, RUNS, PUBLISHED, RESULTS = "corpora.toml", "runs.toml", "published.toml", "results"
 ORDER = tuple(
     "table1 table2 table2-all speed table3 table3-faithful convergence low-frequency table4 larger-data "
-    "counts-without-text fewer-units exact-block-dropout strong counts-now".split()
+    "larger-data-mended larger-data-split counts-without-text fewer-units exact-block-dropout strong counts-now".split()
 )
 
 
