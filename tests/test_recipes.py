@@ -63,7 +63,9 @@ def test_the_settings_of_every_run_are_settings_of_training(recipes: Recipes) ->
     for run in recipes.runs.values():
         if run.kind == "train":
             table = merged(find_table(run.preset), run.settings)
-            config = run_config(merged(table, {"text": "text", "valid": "valid", "test": "test"}), where=run.name)
+            sources = [columns.get("source", 1) for columns in table.get("columns", {}).values()]
+            texts = {"text": ["text"] * max([1, *sources]), "valid": "valid", "test": "test"}
+            config = run_config(merged(table, texts), where=run.name)
             assert config.net.context == "sentence"
             assert not set(run.columns) & set(find_table(run.preset).get("columns", {}))
 

@@ -62,7 +62,7 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             dense_mass={"test": 0.25},
             by_frequency={key: {"perplexity": number, "predictions": 10} for key in ("10", "100", "1000", "all")},
             values=values if entry.kind in ("sizes", "speed") else {},
-            training={"words": 1000, "seconds": 60.0} if entry.kind == "train" else {},
+            training={"words": 1000, "seconds": 60.0, "parameters": 1_000_000} if entry.kind == "train" else {},
             journal=JOURNAL if entry.kind == "train" else [],
             made={"machine": "a machine", "seconds": 60.0, "date": "2026-01-02"},
         )
