@@ -7,7 +7,6 @@ typer is imported here; commands import what they need when they run, so that `-
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import logging
 import os
@@ -61,26 +60,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }  # fmt: skip
 
 
-class CommandInterruptedError(Exception):
-    """Ctrl-C, under a name that typer does not take for itself."""
-
-
-def interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with Ctrl-C as an error of ours."""
-
-    @functools.wraps(command)
-    def run_command(*arguments: Any, **options: Any) -> None:
-        try:
-            command(*arguments, **options)
-            sys.stdout.flush()
-        except KeyboardInterrupt:
-            raise CommandInterruptedError from None
-
-    return run_command
-
-
 for name, command in COMMANDS.items():
-    app.command(name)(interruptible(command))
+    app.command(name)(command)
 
 
 def _print_version(asked: bool) -> None:
@@ -133,10 +114,10 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
     compiling.STATE.command = next((word for word in arguments if word in COMMANDS), "")
     with _log_on_standard_error(), _termination_as_exit():
         try:
-            result: Any = app(arguments, standalone_mode=False, prog_name="modlm")
-        except (CommandInterruptedError, KeyboardInterrupt):
-            _say(interrupted_message())
-            return INTERRUPTED
+            result: Any = app(arguments, standalone_mode=False, prog_name="modlm")  # 130 for a Ctrl-C
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            result = INTERRUPTED
         except BrokenPipeError:
             _drop_output()
             return FAILED
