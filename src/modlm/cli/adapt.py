@@ -57,7 +57,7 @@ def adapt(
     modlm adapt --hf smollm2 --text train.txt --valid valid.txt --online 5 -o adapted
     modlm eval adapted other.txt
     """  # fmt: skip
-    from modlm.cli.outcome import as_typed, refuse_existing, resumable, wrote
+    from modlm.cli.outcome import as_typed, refuse_existing, resumable
     from modlm.errors import require
     from modlm.ground.files import folder_bytes
 
@@ -80,10 +80,8 @@ def adapt(
     )  # fmt: skip
     resumable(as_typed("adapt"), when=cache_folder().parent / "lm")
     result = adapted(config)
-    resumable("")
     title = f"{hf.name}, adapted to {', '.join(path.name for path in text)}"
     save(result.model, output, card=card_of(title, facts(config, result)), overwrite=force)
-    wrote(output)
     report = {**result.as_dict(), "output": str(output), "bytes": folder_bytes(output)}
     print_json(report) if json else print_report(report)
 

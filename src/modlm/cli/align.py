@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from modlm.cli.options import EncodingErrors, Force, Json, MaxWords, MinCount, Threads, argument, option
-from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.outcome import refuse_existing
 from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from modlm.counts.translation import Alignment, TranslationTable
+    from modlm.counts.translation import Alignment
 
 LINES = (".tsv", ".txt")
 
@@ -71,7 +71,8 @@ def align(
     reading = TextOptions(max_words=max_words, min_count=min_count, encoding_errors=encoding_errors)
     pairs = Parallel.read(source, target, reading)
     found = aligned(pairs, asked)
-    _write_table(found.table, output, force=force)
+    as_lines = any(suffix in LINES for suffix in output.suffixes)
+    found.table.write(output, overwrite=force) if as_lines else found.table.save(output, overwrite=force)
     if alignments is not None:
         back = None if symmetrise == ONE_WAY else aligned(pairs.swapped(), asked)
         _write_links(pairs, found, back, symmetrise, None if shown else alignments, force=force)
@@ -88,12 +89,6 @@ def align(
         _print_summary(report)
 
 
-def _write_table(table: TranslationTable, output: Path, *, force: bool) -> None:
-    as_lines = any(suffix in LINES for suffix in output.suffixes)
-    table.write(output, overwrite=force) if as_lines else table.save(output, overwrite=force)
-    wrote(output)
-
-
 def _write_links(
     pairs: Any, found: Alignment, back: Alignment | None, way: str, output: Path | None, *, force: bool
 ) -> None:
@@ -106,7 +101,6 @@ def _write_links(
         return
     with text_output(output, overwrite=force) as out:
         out.writelines(line.encode() for line in lines)
-    wrote(output)
 
 
 def _print_summary(report: dict[str, Any]) -> None:

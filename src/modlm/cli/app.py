@@ -121,8 +121,6 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
         except BrokenPipeError:
             _drop_output()
             return FAILED
-        except typer.Abort:
-            return FAILED
         except SystemExit as leaving:
             if (lost := _lost_before(leaving)) is None:
                 raise

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from modlm.cli.options import Bits, Force, Form, Json, Threads, argument, option
-from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.outcome import refuse_existing
 from modlm.cli.printing import print_json
 from modlm.errors import ConfigError
 
@@ -86,7 +86,6 @@ def convert(
         counts_at(source).save(target, overwrite=force)
     else:
         export_counts(counts_at(source), target, overwrite=force)
-    wrote(target)
     done = {"input": str(source), "from": kind, "output": str(target), "to": wanted}
     if bits is not None:
         done["loss"] = model.notes[-1]  # type: ignore[attr-defined]

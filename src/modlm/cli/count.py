@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from modlm.cli import options
 from modlm.cli.options import argument, option, several, text_options
-from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.outcome import refuse_existing
 from modlm.cli.printing import print_json, print_table, size
 from modlm.errors import ConfigError
 from modlm.ground.files import folder_bytes, new_folder
@@ -83,12 +83,10 @@ def count(
             "sentences": counts.sentences, "ngrams": list(counts.trie.sizes),
         }  # fmt: skip
         counts.save(output, overwrite=force)
-        wrote(output)
         report |= {"output": str(output), "bytes": folder_bytes(output)}
         report["seconds"] = round(time.perf_counter() - begun, 3)
         if continuation is not None:
             found.continuation().save(continuation, overwrite=force)
-            wrote(continuation)
             report["continuation"] = str(continuation)
         if counts_of_counts:
             both = zip(("raw", "continuation"), found.counts_of_counts(LARGEST), strict=True)
@@ -99,7 +97,6 @@ def count(
                     part.save(place / str(number))
                     report["folds"] = number + 1
             report["held_out"] = str(held_out)
-            wrote(held_out)
     report["seconds_in_all"] = round(time.perf_counter() - begun, 3)
     print_json(report) if json else print_summary(report)
 

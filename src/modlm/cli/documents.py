@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from modlm.cli.options import option, spark_settings
-from modlm.cli.outcome import as_typed, refuse_existing, resumable, wrote
+from modlm.cli.outcome import as_typed, refuse_existing, resumable
 from modlm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -56,15 +56,11 @@ def run(
     if output is not None:
         resumable(as_typed(command), when=output.with_name(f"{output.name}.unfinished.json"))
     inputs = [[str(path), path.stat().st_size if path.is_file() else None] for path in files]
-    about |= {"model": str(model), "files": inputs, "tokenizer": str(tokenizer), "encoding": options.encoding_errors}
-    about |= {"field": options.field, "id": options.id, "keep": options.keep}
-    about |= {"buckets": list(options.buckets), "low": options.low, "high": options.high, "best": options.best}
+    apart = ("against", "prepare", "workers", "on_error")  # told by `about`, or may be others when a run goes on
+    about |= {"model": str(model), "files": inputs, "tokenizer": str(tokenizer)}
+    about |= {name: value for name, value in vars(options).items() if name not in apart}
     about = {name: repr(value) for name, value in about.items()}
-    ranking = score_files(load(model, tokenizer=tokenizer), files, output, options, about=about, overwrite=force)
-    resumable("")
-    if output is not None:
-        wrote(output)
-    return ranking
+    return score_files(load(model, tokenizer=tokenizer), files, output, options, about=about, overwrite=force)
 
 
 def run_on_spark(
@@ -83,12 +79,10 @@ def run_on_spark(
     if output is None:
         raise ConfigError("On a cluster records go to the files of a folder. Name it with --output.")
     refuse_existing(output, force=force)
-    ranking = score_on_spark(
+    return score_on_spark(
         str(model), files, output, options, tokenizer=str(tokenizer) if tokenizer else None,
         master=master, conf=spark_settings(conf), overwrite=force,
     )  # fmt: skip
-    wrote(output)
-    return ranking
 
 
 def summary(ranking: Ranking) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from modlm.cli.options import (
     option,
     several,
 )
-from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.outcome import refuse_existing
 from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError, require
 from modlm.ground.files import new_file
@@ -115,7 +115,6 @@ def filter_documents(
             drawn, label = aside.with_suffix(picture.suffix), "in-domain minus general, bits per byte"
             save_histogram(drawn, *ranking.bars(), title, "" if against is None else label)
             drawn.replace(aside)
-        wrote(picture)
     shown = {"best": ranking.best, "middle": ranking.middle(), "worst": ranking.worst}
     if json:
         report = {**summary(ranking), "kept": kept, "output": str(output), "histogram": picture and str(picture)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from modlm.cli import options
 from modlm.cli.options import Force, Json, argument, option, text_options
-from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.outcome import refuse_existing
 from modlm.cli.printing import print_json, print_table, size
 from modlm.ground.files import folder_bytes
 
@@ -65,7 +65,6 @@ def index(
         [Path(text) for text in texts], output, documents=documents, field=field, memory=memory, add=add,
         overwrite=force, **{name: getattr(reading, name) for name in reading.__slots__},
     )  # fmt: skip
-    wrote(output)
     report: dict[str, Any] = {
         "output": str(output), "words": made.words, "units": made.vocabulary.units, "sentences": made.sentences,
         "documents": made.documents_3D.shape[1], "vocabulary": len(made.vocabulary), "shards": len(made.table_SF),

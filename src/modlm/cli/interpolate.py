@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from modlm.cli.options import Force, Json, ModelOutput, Threads, argument, option, several
-from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.outcome import refuse_existing
 from modlm.cli.printing import bar, describe_perplexity, number, print_json, print_table, size
 from modlm.ground.files import folder_bytes
 
@@ -92,7 +92,6 @@ def interpolate(
         report["test"] = {"text": str(test), **result.mixture.perplexity(test).as_dict()}
     title = f"Mixture ({mixer}) over {over} of {', '.join(path.name for path in models)}"
     save(result.mixture, output, card=card_of(title, _facts(result.mixture, report)), overwrite=force)
-    wrote(output)
     report |= {"output": str(output), "bytes": folder_bytes(output)}
     print_json(report) if json else _print_report(report)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from modlm.cli import options
 from modlm.cli.options import argument, option, several, text_options
-from modlm.cli.outcome import as_typed, refuse_existing, wrote
+from modlm.cli.outcome import as_typed, refuse_existing
 from modlm.cli.printing import describe_perplexity, print_forecast, print_json, print_orders, size
 from modlm.errors import ConfigError, choose
 from modlm.families import SMOOTHERS
@@ -144,7 +144,6 @@ def ngram(
     found = counts_of(inputs, reading, order=order, edge=edge, positions=places, engine=engine, memory=memory)
     if counts is not None:
         found.save(counts, overwrite=force)
-        wrote(counts)
     smoothed: dict[str, Any] = {"smoothing": smoothing, "held_out": held_out, "discounts": losses or None}
     model: NgramLM | Mixture
     with quietly():  # notes stand in the summary
@@ -173,11 +172,9 @@ def ngram(
         report["valid"] = {"text": str(valid), **perplexity.as_dict()}
     title, facts = card_lines(model.vocabulary, inputs, report)
     save(model, output, card=card_of(title, facts, command=as_typed("ngram")), overwrite=force)
-    wrote(output)
     report["output"], report["bytes"] = str(output), folder_bytes(output)
     if arpa is not None:
         save_arpa(model, arpa, overwrite=force)
-        wrote(arpa)
         report["arpa"] = str(arpa)
     report["seconds_in_all"] = round(time.perf_counter() - begun, 3)
     print_json(report) if json else print_summary(report)

@@ -26,15 +26,14 @@ FLAGS = {"form": "--format", "overwrite": "--force"}
 FAILED = 1
 INTERRUPTED = 130
 
-_written: list[Path] = []
-_resume: list[tuple[str, Path]] = []
-_instead: list[str] = []
+_targets: dict[Path, tuple[int, int] | None] = {}
+"""What a command is to write, and what was there before."""
+_resume: list[tuple[str | None, Path]] = []
 
 
 def begin() -> None:
-    _written.clear()
+    _targets.clear()
     _resume.clear()
-    _instead.clear()
 
 
 def refuse_existing(*targets: Path | None, force: bool) -> None:
@@ -42,6 +41,13 @@ def refuse_existing(*targets: Path | None, force: bool) -> None:
     for path in targets:
         if path is not None and not force and (path.is_dir() or path.is_file()):
             raise OutputError(f"{path} already exists. Choose another name, or overwrite it with --force.")
+    _targets.update({path: _stamp(path) for path in targets if path is not None})
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What tells a file or folder from the one that replaced it; nothing where there is none."""
+    found = path.stat() if path.exists() else None
+    return found and (found.st_ino, found.st_mtime_ns)
 
 
 def as_typed(command: str) -> str:
@@ -49,28 +55,16 @@ def as_typed(command: str) -> str:
     return shlex.join(["modlm", *sys.argv[1:]]) if sys.argv[1:2] == [command] else ""
 
 
-def wrote(path: Path) -> None:
-    """Remember a finished output, so that an interruption does not deny it."""
-    _written.append(path)
-
-
-def resumable(command: str, *, when: Path = Path()) -> None:
-    """From now on an interruption names the command with which to go on, once a file is there; "" ends that."""
-    _resume[:] = [(command, when)] if command else []
-
-
-def interrupted_as(message: str) -> None:
-    """Ctrl-C was the way to end this command: say this about it, or nothing."""
-    _instead[:] = [message]
+def resumable(command: str | None, *, when: Path = Path()) -> None:
+    """From now on an interruption names the command with which to go on, once a file is there; None: says nothing."""
+    _resume[:] = [(command, when)] if command != "" else []
 
 
 def interrupted_message() -> str:
-    if _instead:
-        return _instead[0]
     for command, file in _resume:
         if file.exists():
-            return f"interrupted; go on with: {command}"
-    done = ", ".join(str(path) for path in _written)
+            return f"interrupted; go on with: {command}" if command else ""
+    done = ", ".join(str(path) for path, before in _targets.items() if _stamp(path) != before)
     return f"interrupted; finished before that: {done}" if done else "interrupted; nothing was written"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from modlm.cli.options import Json, Threads, argument, option
-from modlm.cli.outcome import resumable, wrote
+from modlm.cli.outcome import resumable
 from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
 from modlm.ground.progress import span
@@ -102,11 +102,12 @@ def reproduce(
     words += ["--rerun"] if rerun else []
     words += ["--seeds", str(seeds)] if seeds > 1 else []
     words += ["--scale", scale] if scale != "here" else []
+    places = [word for each in corpus or [] for word in ("--corpus", each)]
+    places += ["--runs", str(runs)] if runs is not None else []
+    places += ["--recipes", str(recipes)] if recipes is not None else []
+    resumable(shlex.join(words + places))
     if not redraw:
-        places = [word for each in corpus or [] for word in ("--corpus", each)]
-        places += ["--runs", str(runs)] if runs is not None else []
-        places += ["--recipes", str(recipes)] if recipes is not None else []
-        run_all(all_runs, needs, minutes=minutes, again=shlex.join(words + places))
+        run_all(all_runs, needs, minutes=minutes)
     show(all_runs, chosen, rows, output, command=shlex.join(words) if name == ALL else "", as_json=json)
 
 
@@ -120,8 +121,8 @@ def runs_of(recipe: Recipe, runs: Runs, rows: list[str]) -> list[str]:
     return [run for row in picked for run in (row.run, *([below[row.over]] if row.over else []))]
 
 
-def run_all(runs: Runs, needs: list[Need], *, minutes: float | None, again: str) -> None:
-    """Run what is missing, one after the other, as far as the time goes; `again` is the command that goes on."""
+def run_all(runs: Runs, needs: list[Need], *, minutes: float | None) -> None:
+    """Run what is missing, one after the other, as far as the time goes."""
     begun = time.monotonic()
     for place, need in enumerate(needs, start=1):
         gone = (time.monotonic() - begun) / 60
@@ -132,10 +133,7 @@ def run_all(runs: Runs, needs: list[Need], *, minutes: float | None, again: str)
             _say(f"{need.run.label} is left for later: what it mixes is not there yet")
             continue
         _say(f"{place}/{len(needs)} {need.run.label} ({need.why}), about {span(60 * need.minutes)}")
-        resumable(again, when=runs.folder(need.run))
         runs.carry_out(need.run)
-        wrote(runs.results.path(need.run))
-    resumable("")
 
 
 def _say(text: str) -> None:
@@ -156,8 +154,6 @@ def show(runs: Runs, recipes: list[Recipe], rows: list[str], output: Path, *, co
         written = write_page(runs, output, command=command)
     elif first.figure and not rows and any(one.ours is not None for one in found[first.name]):
         written = write_figure(first, found[first.name], output)
-    if written:
-        wrote(written)
     if as_json:
         print_json([{"recipe": name, **one.as_dict()} for name, rows in found.items() for one in rows])
         return

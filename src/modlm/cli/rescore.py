@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from modlm.cli.options import Force, Json, ModelArgument, Threads, argument, option, several
-from modlm.cli.outcome import refuse_existing, wrote
+from modlm.cli.outcome import refuse_existing
 from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
 from modlm.ground.progress import percent
@@ -107,10 +107,8 @@ def rescore(
     best_U = main.lists.best(weights_F)
     if output is not None:
         write_nbest(main.nbest, output, main.lists.features_HF[:, LM], main.lists.totals(weights_F))
-        wrote(output)
     if best is not None:
         write_best(main.nbest, best, best_U)
-        wrote(best)
     report: dict[str, Any] = {
         "utterances": len(main.lists), "sessions": int(main.sessions_U.max()) + 1,
         "hypotheses": len(main.nbest.hypotheses), "format": main.nbest.format, "scores": main.scores,

@@ -22,7 +22,7 @@ def schema(
     """  # fmt: skip
     import json
 
-    from modlm.cli.outcome import refuse_existing, wrote
+    from modlm.cli.outcome import refuse_existing
     from modlm.ground.files import new_file
     from modlm.training.schema import run_schema
 
@@ -33,4 +33,3 @@ def schema(
     refuse_existing(output, force=force)
     with new_file(output, overwrite=force) as target:
         target.write_text(text + "\n", encoding="utf-8")
-    wrote(output)

@@ -98,7 +98,6 @@ def score(
             field=field, id=id_field, form=form, keep=keep, buckets=limits, on_error=on_error, workers=workers,
             encoding_errors=encoding_errors, prepare=documents.prepared(normalize, split_sentences),
         )  # fmt: skip
-        settings = {"normalize": normalize, "split_sentences": split_sentences}
         files = texts or [Path("-")]
         engine = engine or ("spark" if master or conf else "threads")
         if engine not in ("threads", "spark"):
@@ -111,8 +110,9 @@ def score(
             )
         else:
             ranking = documents.run(
-                model, files, output, options, tokenizer=tokenizer, command="score", force=force, **settings
-            )
+                model, files, output, options, tokenizer=tokenizer, command="score", force=force,
+                normalize=normalize, split_sentences=split_sentences,
+            )  # fmt: skip
         if output is not None:
             numbers = documents.summary(ranking) | {"output": str(output)}
             print_json(numbers) if json else print("  ".join(f"{name} {value}" for name, value in numbers.items()))

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from modlm.cli.options import Threads, argument, option
-from modlm.cli.outcome import INTERRUPTED, interrupted_as
+from modlm.cli.outcome import INTERRUPTED, resumable
 
 PURPOSE = "modlm serve"
 
@@ -87,7 +87,7 @@ def serve(
     ended_by = run_server(app, listener, limits, on_ready=announce)
     print("modlm: stopped", file=sys.stderr)
     if ended_by == signal.SIGINT:
-        interrupted_as("")
+        resumable(None)
         raise typer.Exit(INTERRUPTED)
 
 

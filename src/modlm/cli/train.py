@@ -19,7 +19,7 @@ from modlm.cli.options import (
     argument,
     option,
 )
-from modlm.cli.outcome import interrupted_as, resumable, wrote
+from modlm.cli.outcome import resumable
 from modlm.cli.printing import number, print_forecast, print_json, print_table, size
 from modlm.errors import ConfigError, OutputError, require
 from modlm.ground.files import folder_bytes
@@ -141,10 +141,8 @@ def train(
     again += ["--threads", str(threads)] if threads is not None else []
     resumable(shlex.join(again + (["--tensorboard"] if tensorboard else [])), when=output / CONFIG)
     if not first:
-        interrupted_as("")  # the first process says it
+        resumable(None)  # the first process says it
     result = trained(settings, output, resume=resume, device=device, tensorboard=tensorboard)
-    resumable("")
-    wrote(result.model)
     if first:
         print_result(result, as_json=json)
 

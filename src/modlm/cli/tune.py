@@ -51,7 +51,6 @@ def tune(
     check_files(run_config(table, where="modlm tune"))
     resumable("the same command", when=output)
     found = Search(table, varied, output, device, say=lambda message: print(message, file=sys.stderr)).run(trials)
-    resumable("")
     if json:
         print_json([asdict(one) for one in found])
         return
