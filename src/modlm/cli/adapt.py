@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from modlm.cli.options import Force, Json, ModelOutput, Threads, option
 from modlm.cli.printing import bar, number, print_json, print_table, size
-
-if TYPE_CHECKING:
-    from modlm.integrations.hugging_face.adapt import AdaptConfig, Result
 
 
 def adapt(
@@ -81,28 +78,25 @@ def adapt(
     resumable(as_typed("adapt"), when=cache_folder().parent / "lm")
     result = adapted(config)
     title = f"{hf.name}, adapted to {', '.join(path.name for path in text)}"
-    save(result.model, output, card=card_of(title, facts(config, result)), overwrite=force)
-    report = {**result.as_dict(), "output": str(output), "bytes": folder_bytes(output)}
+    about = f"A mixture of the frozen causal language model and counts of its tokens up to order {order}; λ is {mixer}"
+    report = result.as_dict()
+    save(result.model, output, card=card_of(title, [about, *facts(report)]), overwrite=force)
+    report |= {"output": str(output), "bytes": folder_bytes(output)}
     print_json(report) if json else print_report(report)
-
-
-def table(mixtures: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    first = mixtures["lm alone"]["bits_per_byte"]
-    rows = [
-        [
-            name, number(found["perplexity"]), number(found["perplexity_per_word"]), f"{found['bits_per_byte']:.4f}",
-            f"{found['bits_per_byte'] / first - 1:+.1%}",
-        ]
-        for name, found in mixtures.items()
-    ]  # fmt: skip
-    return ["", "perplexity of tokens", "of words", "bits/byte", "against lm"], rows
 
 
 def print_report(report: dict[str, Any]) -> None:
     for text, mixtures in report["texts"].items():
-        any_of = next(iter(mixtures.values()))
-        print(f"{text}: {any_of['predictions']:,} tokens, {any_of['text_words']:,} words, {any_of['bytes']:,} bytes")
-        print_table(*table(mixtures))
+        first = mixtures["lm alone"]
+        print(f"{text}: {first['predictions']:,} tokens, {first['text_words']:,} words, {first['bytes']:,} bytes")
+        rows = [
+            [
+                name, number(found["perplexity"]), number(found["perplexity_per_word"]),
+                f"{found['bits_per_byte']:.4f}", f"{found['bits_per_byte'] / first['bits_per_byte'] - 1:+.1%}",
+            ]
+            for name, found in mixtures.items()
+        ]  # fmt: skip
+        print_table(["", "perplexity of tokens", "of words", "bits/byte", "against lm"], rows)
         print()
     shares = [
         [name, bar(weight, 20).ljust(20), f"{weight:.4f}", f"{report['mean_weights'][name]:.4f}"]
@@ -120,15 +114,10 @@ def print_report(report: dict[str, Any]) -> None:
     print(f"{report['output']}: {size(report['bytes'])}")
 
 
-def facts(config: AdaptConfig, result: Result) -> list[str]:
-    about = f"A mixture of the frozen causal language model and counts of its tokens up to order {config.order}; λ is "
-    return [
-        about + config.mixer,
-        *(f"{name}: static λ {weight:.4f}" for name, weight in result.weights.items()),
-        *(
-            f"{text}, {name}: {found.bits_per_byte:.4f} bits per byte, perplexity {found.perplexity:.2f} per token, "
-            f"{found.perplexity_per_word:.2f} a word"
-            for text, mixtures in result.texts.items()
-            for name, found in mixtures.items()
-        ),
+def facts(report: dict[str, Any]) -> list[str]:
+    return [f"{name}: static λ {weight:.4f}" for name, weight in report["weights"].items()] + [
+        f"{text}, {name}: {found['bits_per_byte']:.4f} bits per byte, perplexity {found['perplexity']:.2f} per token, "
+        f"{found['perplexity_per_word']:.2f} a word"
+        for text, mixtures in report["texts"].items()
+        for name, found in mixtures.items()
     ]

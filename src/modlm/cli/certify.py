@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from modlm.cli.options import Force, Json, Source, Threads, argument, option
 from modlm.cli.printing import print_json, print_table
-
-if TYPE_CHECKING:
-    from modlm.evaluation.certificate import Certificate
 
 MARKS = {"holds": "✓", "broken": "✗", "untested": "–"}
 
@@ -65,28 +62,24 @@ def certify(
     found = certified(subject, text, positions=positions, tokens=tokens, seed=seed, tolerance=tolerance)
     if output is not None:
         write(found, output)
-    print_json(found.as_dict()) if json else _print(found)
+    print_json(found.as_dict()) if json else _print(found.as_dict())
     if not found.holds:
         raise typer.Exit(1)
 
 
-def _print(found: Certificate) -> None:
-    where = f"{found.positions} of {found.tokens} positions of {found.text}, seed {found.seed}"
-    print(f"{found.model} ({found.kind}): {where}")
+def _print(found: dict[str, Any]) -> None:
+    where = f"{found['positions']} of {found['tokens']} positions of {found['text']}, seed {found['seed']}"
+    print(f"{found['model']} ({found['kind']}): {where}")
     rows = [
-        [MARKS[one.status], one.says, one.status, f"{one.positions}" if one.positions else "–", f"{one.worst:.2g}"]
-        for one in found.verdicts
+        [MARKS[one["status"]], one["says"], one["status"], str(one["positions"] or "–"), f"{one['worst']:.2g}"]
+        for one in found["verdicts"]
     ]
     print_table(["", "law", "", "cases", "worst"], rows, left=3)
-    for one in found.verdicts:
-        if one.counterexample is not None:
-            print(f"\n{one.law}, the smallest counterexample: {shown(one.counterexample)}")
-        elif one.note:
-            print(f"{one.law}: {one.note}")
-    print("\nNo law is broken." if found.holds else "\nThis is no language model.")
-
-
-def shown(case: dict[str, Any]) -> str:
-    """A counterexample in a line."""
-    before, behind = (" ".join(map(str, case[part])) or "nothing" for part in ("before", "behind"))
-    return f"after {before!r}, at {case['word']!r}, followed by {behind!r}: {case['found']}"
+    for one in found["verdicts"]:
+        if case := one["counterexample"]:
+            before, behind = (" ".join(map(str, case[part])) or "nothing" for part in ("before", "behind"))
+            shown = f"after {before!r}, at {case['word']!r}, followed by {behind!r}: {case['found']}"
+            print(f"\n{one['law']}, the smallest counterexample: {shown}")
+        elif one["note"]:
+            print(f"{one['law']}: {one['note']}")
+    print("\nNo law is broken." if found["holds"] else "\nThis is no language model.")

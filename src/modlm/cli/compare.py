@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from modlm.cli.options import Json, Source, Threads, argument, option
 from modlm.cli.printing import number, print_json, print_table
-
-if TYPE_CHECKING:
-    from modlm.evaluation.compare import Comparison
 
 
 def compare(
@@ -44,20 +41,21 @@ def compare(
     names = [str(path) for path in paths[:-1]]
     models = [load(path) for path in paths[:-1]]
     comparison = compare_models(models, paths[-1], rng=np.random.default_rng(seed), draws=draws, source=source)
-    print_json(as_records(comparison, names, most=words)) if json else _print_comparison(comparison, names, words)
+    records = as_records(comparison, names, most=words)
+    print_json(records) if json else _print_records(*records)
 
 
-def _print_comparison(comparison: Comparison, names: list[str], words: int) -> None:
-    rows = [[names[0], number(comparison.scores[0].perplexity), number(comparison.scores[0].bits, 3), "1", "", "", ""]]
-    for name, scores, own in zip(names[1:], comparison.scores[1:], comparison.differences, strict=True):
-        interval = f"{own.low:.4f} – {own.high:.4f}" if own.low == own.low else "–"
-        numbers = [number(scores.perplexity), number(scores.bits, 3), number(own.ratio, 4)]
-        rows.append([name, *numbers, interval, f"{own.better:,} : {own.worse:,}", f"{own.p_value:.2g}"])
+def _print_records(first: dict[str, Any], *others: dict[str, Any]) -> None:
+    rows = [[first["model"], number(first["perplexity"]), number(first["bits"], 3), "1", "", "", ""]]
+    for own in others:
+        low, high = own["interval"]
+        numbers = [number(own[key], digits) for key, digits in (("perplexity", 2), ("bits", 3), ("ratio", 4))]
+        chance = [f"{low:.4f} – {high:.4f}" if low == low else "–", f"{own['better']:,} : {own['worse']:,}"]
+        rows.append([own["model"], *numbers, *chance, f"{own['p_value']:.2g}"])
     print_table(["model", "perplexity", "bits", "ratio", "95% interval", "sentences won : lost", "sign test p"], rows)
-    for place, name in enumerate(names[1:], start=1):
-        gained, lost = comparison.changes(place, most=words)
-        for title, changes in (("gained", gained), ("lost", lost)):
-            if changes:
-                print(f"\nWords that {title} most under {name}, in bits over the whole text")
-                cells = [[change.word, f"{change.occurrences:,}", f"{change.bits:+,.1f}"] for change in changes]
+    for own in others:
+        for title in ("gained", "lost"):
+            if changes := own[title]:
+                print(f"\nWords that {title} most under {own['model']}, in bits over the whole text")
+                cells = [[one["word"], f"{one['occurrences']:,}", f"{one['bits']:+,.1f}"] for one in changes]
                 print_table(["word", "occurrences", "bits"], cells)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from modlm.cli.options import Json, ModelArgument, Threads, argument, option
 from modlm.cli.printing import number, print_json, print_table
-
-if TYPE_CHECKING:
-    from modlm.evaluation.translation_scores import TranslationScore
-    from modlm.model.translation import Translation
 
 
 def translate(
@@ -67,9 +64,12 @@ def translate(
         systems = {} if against is None else {str(against): [line for _, line in text_lines(against, blank=True)]}
         systems[str(model)] = [str(best[0]) for best in found]
         known = [line for _, line in text_lines(reference, blank=True)]
-        _print_scores(score_translations(systems, known, tokenize=tokenize), as_json=json)
+        scores = score_translations(systems, known, tokenize=tokenize)
+        report = {name: [asdict(own) for own in every] for name, every in scores.items()}
+        print_json(report) if json else _print_scores(report)
     elif json:
-        print_json([[_record(one) for one in best] for best in found])
+        keys = ("log_prob", "score", "places")
+        print_json([[{"text": str(one), **{key: getattr(one, key) for key in keys}} for one in best] for best in found])
     else:
         for place, best in enumerate(found):
             for one in best:
@@ -78,25 +78,10 @@ def translate(
                 )
 
 
-def _record(one: Translation) -> dict[str, Any]:
-    return {"text": str(one), "log_prob": one.log_prob, "score": one.score, "places": list(one.places)}
+def _print_scores(scores: dict[str, list[dict[str, Any]]]) -> None:
+    def cell(own: dict[str, Any]) -> str:
+        chance = "" if own["p_value"] is None else f" (p = {number(own['p_value'], 4)})"
+        return f"{own['score']:.2f}{chance}"
 
-
-def _print_scores(scores: dict[str, list[TranslationScore]], *, as_json: bool) -> None:
-    if as_json:
-        from dataclasses import asdict
-
-        print_json({name: [asdict(own) for own in every] for name, every in scores.items()})
-        return
-    rows = [
-        [
-            name,
-            *(
-                f"{own.score:.2f}" + ("" if own.p_value is None else f" (p = {number(own.p_value, 4)})")
-                for own in every
-            ),
-        ]
-        for name, every in scores.items()
-    ]
-    print_table(["translations", "BLEU", "chrF"], rows)
-    print("; ".join(f"{own.metric} {own.signature}" for own in next(iter(scores.values()))))
+    print_table(["translations", "BLEU", "chrF"], [[name, *map(cell, every)] for name, every in scores.items()])
+    print("; ".join(f"{own['metric']} {own['signature']}" for own in next(iter(scores.values()))))
