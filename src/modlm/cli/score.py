@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import os
 import sys
 from collections.abc import Iterator
 from itertools import chain
@@ -29,7 +30,6 @@ from modlm.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from modlm.model.language_model import LanguageModel
-    from modlm.text.encoding import Encoded
 
 BLOCK_BYTES = 1 << 18  # of text that is scored at a time
 
@@ -119,6 +119,8 @@ def score(
         return
     if output is not None or keep or buckets or id_field or engine or master or conf:
         raise ConfigError("--output, --keep, --buckets, --id and --engine are about documents. Add --documents.")
+    if sys.stdout.isatty():
+        os.environ["MODLM_PROGRESS"] = "0"  # a bar would stand between the lines
     lm = load(model, tokenizer=tokenizer)
     each = [
         scored(lm, text, source=source, with_words=words, encoding_errors=encoding_errors)
@@ -142,42 +144,23 @@ def score(
 def scored(
     lm: LanguageModel, text: Path, *, source: Path | None = None, with_words: bool, encoding_errors: str = "strict"
 ) -> Iterator[dict[str, Any]]:
-    """A record for each sentence, in order; a few thousand are in memory at a time."""
+    """A record for each sentence, in order, as soon as it is read; a few thousand are in memory at a time."""
     from modlm.blocks.block import ALONE, Beside
     from modlm.model.scored_text import names_of, scored_along, with_source
+    from modlm.text.encoding import encoded
+    from modlm.text.options import TextOptions
+    from modlm.text.sources import Files
 
-    beside = ALONE
+    beside, empty, lines_of = ALONE, True, Files([text], eager=True)
     if source is not None:
         beside = Beside(with_source(lm, text, source, encoding_errors=encoding_errors).sources)
-    for part, block in scored_along(lm, _read(lm, text, encoding_errors), beside):
+    options = TextOptions(encoding_errors=encoding_errors, block_bytes=BLOCK_BYTES)
+    for part, block in scored_along(lm, encoded(lines_of, lm.vocabulary.encoders(1), options), beside):
+        empty = False
         lines = bytes(block.text[: block.bytes]).decode().split("\n")[:-1]
         sentences = [line.removesuffix("\r") for line in lines]
         records = part.sentence_records(names_of(lm.vocabulary, sentences) if with_words else None)
         for sentence, record in zip(sentences, records, strict=True):
             yield {"sentence": sentence, **record}
-
-
-def _read(lm: LanguageModel, text: Path, encoding_errors: str) -> Iterator[Encoded]:
-    from modlm.text.encoding import encode_bytes, warn_of_json
-    from modlm.text.options import TextOptions
-    from modlm.text.sources import Files
-
-    errors, before, source = TextOptions(encoding_errors=encoding_errors).encoding_errors, 0, Files([text])
-    for block in source.blocks(BLOCK_BYTES, eager=True):
-        data = bytes(block.data[: block.size])
-        warn_of_json(block)
-        try:
-            yield encode_bytes(data.decode(errors=errors).encode(), lm.vocabulary)
-        except UnicodeDecodeError as error:
-            column, line = error.start - data.rfind(b"\n", 0, error.start), data.count(b"\n", 0, error.start) + 1
-            raise InputError(
-                f"byte {column} of the line is not valid UTF-8. Convert the text to UTF-8, or have such bytes replaced "
-                f"with --encoding-errors replace.",
-                path=source,
-                line=before + line,
-            ) from None
-        except InputError as error:  # its line counts from the start of the block
-            raise InputError(str(error).partition(": ")[2], path=source, line=before + error.line) from None
-        before += data.count(b"\n")
-    if before == 0:
-        raise InputError("there are no sentences: the text is empty.", path=source)
+    if empty:
+        raise InputError("there are no sentences: the text is empty.", path=lines_of)

@@ -123,7 +123,7 @@ def document_batches(
         if form == "parquet" or (form == "auto" and _is_parquet(path)):
             yield from _parquet(path)
             continue
-        blocks = Files([path]).blocks(batch_bytes, eager=eager)
+        blocks = Files([path], eager=eager).blocks(batch_bytes)
         first = next(blocks, None)
         if first is None:
             continue

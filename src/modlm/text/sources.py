@@ -63,8 +63,9 @@ class Block:
 class Files:
     """Texts in files, read one after the other."""
 
-    def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
-        self.paths = tuple(Path(path) for path in paths)
+    def __init__(self, paths: Iterable[str | os.PathLike[str]], *, eager: bool = False) -> None:
+        """`eager`: pipes are not waited for."""
+        self.paths, self.eager = tuple(Path(path) for path in paths), eager
 
     def __str__(self) -> str:
         return ", ".join(_name(path) for path in self.paths)
@@ -77,13 +78,13 @@ class Files:
             return None
         return sum(file.st_size for file in found) if all(stat.S_ISREG(file.st_mode) for file in found) else None
 
-    def blocks(self, block_bytes: int = BLOCK_BYTES, *, eager: bool = False) -> Iterator[Block]:
-        """The text of all files; a block never holds lines of two files. `eager`: pipes are not waited for."""
+    def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+        """The text of all files; a block never holds lines of two files."""
         for path in self.paths:
             with _opened(path) as stream:
                 before = _state(stream)
                 real = isinstance(stream, io.RawIOBase | io.BufferedReader)  # not what a test put there
-                pipe = stream if eager and before is None and real else None
+                pipe = stream if self.eager and before is None and real else None
                 yield from _whole_lines(_reader(stream, _name(path)), _name(path), block_bytes, pipe)
                 if _state(stream) != before:
                     raise InputError(
