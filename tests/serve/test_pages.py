@@ -12,7 +12,7 @@ pytest.importorskip("httpx2", reason="httpx2, which asks the server, is not inst
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from modlm.serve import answers, openai_shapes, pages
+from modlm.serve import answers, openai_shapes
 from modlm.serve.app import EXAMPLES, make_app
 from modlm.serve.docs_page import STYLE, STYLE_HASH
 from modlm.serve.library import Library
@@ -29,7 +29,7 @@ def page(tmp_path, monkeypatch):
     (folder / "notes.txt").write_text("secret")
     (folder / "inner" / "deep.js").write_text("secret")
     (tmp_path / "outside.js").write_text("secret")
-    monkeypatch.setattr(pages, "PAGE", folder)
+    monkeypatch.setattr("modlm.serve.app.PAGE", folder)
     return folder
 
 

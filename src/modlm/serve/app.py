@@ -1,16 +1,16 @@
-"""The application: its routes with their documentation. `service` does the work, `gate` surrounds it."""
+"""The application: its routes with their documentation, and its pages. `service` does the work, `gate` surrounds it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import FileResponse, HTMLResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
@@ -22,8 +22,7 @@ from modlm.serve.library import Library
 from modlm.serve.limits import Limits
 from modlm.serve.metrics import Metrics
 from modlm.serve.openai_service import OpenAiService
-from modlm.serve.pages import page_file, policy
-from modlm.serve.refusals import OPENAI_REFUSALS, REFUSALS, handle_failures, invalid
+from modlm.serve.refusals import OPENAI_REFUSALS, REFUSALS, RefusedError, handle_failures, invalid
 from modlm.serve.service import Json, Service
 
 ABOUT = """Language models as mixtures of distributions: P(w | c) = sum over k of lambda_k(c) P_k(w | c).
@@ -35,8 +34,14 @@ of 0 and an infinite perplexity are null.
 An answer that is not a success is `{"error": {"code": …, "message": …}}`. When the server was started with a token,
 send it as `Authorization: Bearer TOKEN`."""
 
-
-EXAMPLES: dict[str, Any] = json.loads((Path(__file__).parent / "examples.json").read_text(encoding="utf-8"))
+PAGE = Path(__file__).parent / "page"
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+EXAMPLES: dict[str, Any] = json.loads(PAGE.with_name("examples.json").read_text(encoding="utf-8"))
 EVENT = {
     "type": "object",
     "properties": {"data": {"type": "string", "description": "A word and its probability, or the end, as JSON."}},
@@ -90,7 +95,7 @@ def add_endpoints(router: APIRouter, service: Service) -> None:
     """Everything that programs ask; what it means is said at the methods of the service."""
 
     def post(path: str, endpoint: Callable[..., Any], summary: str, answer: type[BaseModel], **content: Any) -> None:
-        about = described(answer, POST, path)
+        about = described(path, answer, *POST)
         about[200]["content"] = {"application/json": {"example": EXAMPLES[path]}, **content}
         router.add_api_route(
             path, endpoint, methods=["POST"], summary=summary, responses=about, route_class_override=JsonRoute
@@ -107,44 +112,35 @@ def add_endpoints(router: APIRouter, service: Service) -> None:
     post("/why", service.why, "Say why a word is as probable as it is", answers.WhyAnswer)
     post("/translate", service.translate, "Translate sentences", answers.TranslateAnswer)
     post("/compare", service.compare, "Compare models on a text", answers.CompareAnswer)
-
     openai = OpenAiService(service)
     post("/v1/completions", openai.completions, "Complete prompts", openai_shapes.CompletionsAnswer, **stream)
     post("/tokenize", openai.tokenize, "Tell a text's tokens", openai_shapes.TokenizeAnswer)
 
-    def get(path: str, endpoint: Callable[..., Any], summary: str, about: dict[int | str, Any], **more: Any) -> None:
+    def get(path: str, endpoint: Callable[..., Any], summary: str, answer: Any, *refusals: int, **more: Any) -> None:
+        about = described(path, answer, *refusals)
         router.add_api_route(path, endpoint, methods=["GET"], summary=summary, responses=about, **more)
 
-    get("/models", service.models, "List the models", described(answers.ModelsAnswer, (401, 403)))
-    get("/runs", service.runs, "List the training runs", described(answers.RunsAnswer, (401, 403)))
-    get("/runs/{name}", service.run, "Follow a run", described(answers.RunAnswer, (401, 403, 404, 422)))
-    get("/health", service.health, "Is it up?", described(answers.HealthAnswer, (403,)))
-    listed, one = openai_shapes.OpenAiModels, openai_shapes.OpenAiModel
-    get("/v1/models", openai.models, "List the models as OpenAI does", described(listed, (401, 403), "/v1/"))
-    get("/v1/models/{name}", openai.model, "One of them", described(one, (401, 403, 404), "/v1/"))
-    about = described(openai_shapes.TokenizerAnswer, (401, 403))
-    get("/tokenizer_info", openai.tokenizer_info, "What begins and ends a line", about)
-    counters: dict[int | str, Any] = {200: PROMETHEUS, 401: REFUSALS[401], 403: REFUSALS[403]}
-    get("/metrics", service.metrics, "Counters", counters, response_class=Response)
+    get("/models", service.models, "List the models", answers.ModelsAnswer, 401, 403)
+    get("/runs", service.runs, "List the training runs", answers.RunsAnswer, 401, 403)
+    get("/runs/{name}", service.run, "Follow a run", answers.RunAnswer, 401, 403, 404, 422)
+    get("/health", service.health, "Is it up?", answers.HealthAnswer, 403)
+    get("/v1/models", openai.models, "List the models as OpenAI does", openai_shapes.OpenAiModels, 401, 403)
+    get("/v1/models/{name}", openai.model, "One of them", openai_shapes.OpenAiModel, 401, 403, 404)
+    tokenizer = openai_shapes.TokenizerAnswer
+    get("/tokenizer_info", openai.tokenizer_info, "What begins and ends a line", tokenizer, 401, 403)
+    get("/metrics", service.metrics, "Counters", PROMETHEUS, 401, 403, response_class=Response)
 
 
-def described(answer: type[BaseModel], refusals: tuple[int, ...], path: str = "") -> dict[int | str, Any]:
+def described(path: str, answer: type[BaseModel] | dict[str, Any], *refusals: int) -> dict[int | str, Any]:
     known = OPENAI_REFUSALS if path.startswith("/v1/") else REFUSALS
-    return {200: {"model": answer, "description": answer.__doc__}, **{code: known[code] for code in refusals}}
+    about = answer if isinstance(answer, dict) else {"model": answer, "description": answer.__doc__}
+    return {200: about, **{code: known[code] for code in refusals}}
 
 
 def add_pages(app: FastAPI) -> None:
-    @app.get("/", include_in_schema=False)
-    async def explorer() -> Response:
-        return page_file("index.html")
-
-    @app.get("/static/{name}", include_in_schema=False)
-    async def static(name: str) -> Response:
-        return page_file(name)
-
-    @app.get("/favicon.ico", include_in_schema=False)
-    async def icon() -> Response:
-        return page_file("icon.svg")
+    for path, name in (("/", "index.html"), ("/favicon.ico", "icon.svg")):
+        app.add_api_route(path, partial(page_file, name), include_in_schema=False)
+    app.add_api_route("/static/{name}", page_file, include_in_schema=False)
 
     @app.get("/docs", include_in_schema=False)
     async def docs(request: Request) -> Response:
@@ -164,3 +160,18 @@ def add_pages(app: FastAPI) -> None:
     @lru_cache
     def description() -> Json:
         return Json.of(app.openapi())
+
+
+async def page_file(name: str) -> Response:
+    """A file of the explorer by its bare name; nothing outside its folder has one."""
+    file = {own.name: own for own in PAGE.iterdir() if own.suffix in TYPES}.get(name)
+    if file is None:
+        raise RefusedError(404, "not_found", "There is no such file. The explorer is at /, the documentation at /docs.")
+    return FileResponse(file, headers=policy(), media_type=TYPES[file.suffix])
+
+
+def policy(*, scripts: str = "'self'", styles: str = "'self'") -> dict[str, str]:
+    """The headers of a page that loads only what comes from here, and cannot be framed."""
+    rules = f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src 'self' data:; font-src 'self'; "
+    rules += "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    return {"Content-Security-Policy": rules, "Cache-Control": "no-cache"}

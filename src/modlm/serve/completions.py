@@ -49,8 +49,8 @@ class Choice:
     """One completion while it is written; `portion` runs in a thread until there is a `reason`."""
 
     def __init__(self, served: Served, asked: CompletionRequest, prompt: Prompt, index: int) -> None:
-        self.model, self.asked, self.prompt, self.index = served.model, asked, prompt, index
-        self.text, self.reason, self.drawn = "", "", 0
+        self.served, self.model, self.asked, self.prompt, self.index = served, served.model, asked, prompt, index
+        self.text, self.reason, self.words = "", "", 0
         self.tokens: list[tuple[str, int, float | None, dict[str, float] | None]] = []
         """Name, place in the text, log-probability, and the most probable ones."""
         self.echoed = len(prompt.text) if asked.echo else 0
@@ -75,7 +75,7 @@ class Choice:
         if self.asked.echo and not self.text:
             self._echo()
         for draw, before, added in self.source:
-            self.drawn += 1
+            self.words += 1
             if self.asked.logprobs is not None:
                 self._tell(added, len(self.text), draw.probability, draw.word, before, draw.row_J)
             self.text += added
@@ -124,7 +124,8 @@ class Choice:
         end = len(self.text) - held
         tokens = [token for token in self.tokens[number:] if not held or token[1] < end]
         self.told = end, number + len(tokens)
-        choice = {"index": self.index, "text": self.text[characters:end], "finish_reason": self.reason or None}
+        reason = "length" if self.reason in ("timeout", "shutdown") else self.reason or None
+        choice = {"index": self.index, "text": self.text[characters:end], "finish_reason": reason}
         if (top := self.asked.logprobs) is None:
             return {**choice, "logprobs": None}
         names, places, logs, tops = ([token[part] for token in tokens] for part in range(4))

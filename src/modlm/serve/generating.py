@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from modlm.ground.arrays import Ids
-from modlm.model.sampling import Draw, Sampling, draws
+from modlm.model.sampling import Sampling, draws
 from modlm.serve.explaining import written
 from modlm.serve.library import Served
 from modlm.text.tokens import NEAR
@@ -19,24 +16,13 @@ from modlm.text.vocabulary import END
 PORTION = 0.02  # seconds of drawing after which the words are handed over
 
 
-@dataclass
 class Generation:
-    """A sentence that is being drawn; `portion` runs in a thread and may be called until it says that it has ended."""
+    """A sentence that is being drawn; `portion` runs in a thread until there is a `reason`."""
 
-    served: Served
-    sampling: Sampling
-    drawn: Iterator[Draw]
-    before: Ids
-    """The last words before the next one."""
-    words: int = 0
-    reason: str = ""
-    """Why it ended: `end` of the sentence or `max_words`; empty while it goes on."""
-
-    @classmethod
-    def begin(cls, served: Served, sampling: Sampling, *, context: str, seed: int | None) -> Generation:
-        rng = np.random.default_rng(seed)
-        drawn = draws(served.model, sampling, context=context, rng=rng)
-        return cls(served, sampling, drawn, served.model.vocabulary.encode(context)[-NEAR:])
+    def __init__(self, served: Served, sampling: Sampling, *, context: str, seed: int | None) -> None:
+        self.served, self.sampling, self.words, self.reason = served, sampling, 0, ""
+        self.drawn = draws(served.model, sampling, context=context, rng=np.random.default_rng(seed))
+        self.before = served.model.vocabulary.encode(context)[-NEAR:]
 
     def portion(self, seconds: float = PORTION) -> list[dict[str, Any]]:
         """The next words, as many as are drawn in this time, at least one if there is one."""

@@ -7,15 +7,13 @@ import uuid
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-import orjson
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
 from modlm.integrations.prompts import Prompt, id_tables
 from modlm.serve.completions import Choice, read_prompts
-from modlm.serve.library import Served
 from modlm.serve.openai_shapes import CompletionRequest, TokenizeRequest
-from modlm.serve.service import STREAM_HEADERS, Json, Service
+from modlm.serve.service import STREAM_HEADERS, Json, Service, event
 from modlm.text.vocabulary import END, END_NAME, START_NAME
 
 
@@ -42,31 +40,20 @@ class OpenAiService:
         about = {"id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion", "created": int(time.time())}
         about["model"] = served.name
         if body.stream:
-            events = self.events(served, choices, about, prompts if body.stream_options.include_usage else None)
+            events = self.events(choices, about, prompts if body.stream_options.include_usage else None)
             return StreamingResponse(events, 200, STREAM_HEADERS, "text/event-stream")
         for choice in choices:
-            async for _ in self.portions(served, choice):
+            async for _ in self.service.portions(choice):
                 pass
         told = [choice.taken() for choice in choices]
         return Json.of({**about, "choices": told, "usage": usage(prompts, choices)})
 
-    async def portions(self, served: Served, choice: Choice) -> AsyncIterator[None]:
-        """One completion, a moment after the other, until it ends, time is up, or the server is stopped."""
-        until = time.monotonic() + self.service.limits.timeout
-        while not choice.reason:
-            drawn = choice.drawn
-            await self.service.worked(choice.portion)
-            self.service.counters.generated(served.name, choice.drawn - drawn)
-            if not choice.reason and (self.service.stopping() or time.monotonic() > until):
-                choice.reason = "length"
-            yield
-
     async def events(
-        self, served: Served, choices: Sequence[Choice], about: dict[str, Any], counted: list[Prompt] | None
+        self, choices: Sequence[Choice], about: dict[str, Any], counted: list[Prompt] | None
     ) -> AsyncIterator[bytes]:
         """The completions as server-sent events, with the numbers of tokens if prompts are to be counted."""
         for choice in choices:
-            async for _ in self.portions(served, choice):
+            async for _ in self.service.portions(choice):
                 told = choice.taken()
                 if told["text"] or told["finish_reason"] or (told["logprobs"] or {}).get("tokens"):
                     yield event({**about, "choices": [told], **({"usage": None} if counted is not None else {})})
@@ -105,12 +92,7 @@ class OpenAiService:
         return Json.of({"tokenizer_class": kind, "bos_token": START_NAME, "eos_token": END_NAME})
 
 
-def event(told: dict[str, Any]) -> bytes:
-    """A server-sent event."""
-    return b"data: " + orjson.dumps(told) + b"\n\n"
-
-
 def usage(prompts: Sequence[Prompt], choices: Sequence[Choice]) -> dict[str, int]:
     """Numbers of tokens."""
-    given, drawn = sum(len(prompt.places) for prompt in prompts), sum(choice.drawn for choice in choices)
+    given, drawn = sum(len(prompt.places) for prompt in prompts), sum(choice.words for choice in choices)
     return {"prompt_tokens": given, "completion_tokens": drawn, "total_tokens": given + drawn}

@@ -25,6 +25,7 @@ from modlm.model.scored_text import ScoredText, score_sentences
 from modlm.model.translation import Beam
 from modlm.serve import requests
 from modlm.serve.batching import Batcher
+from modlm.serve.completions import Choice
 from modlm.serve.explaining import explain_answer, next_answer
 from modlm.serve.generating import Generation
 from modlm.serve.library import Library, Served
@@ -51,6 +52,11 @@ class Json(Response):
     def of(cls, answer: Any) -> Json:
         """The answer, written."""
         return cls(orjson.dumps(answer))
+
+
+def event(told: dict[str, Any]) -> bytes:
+    """A server-sent event."""
+    return b"data: " + orjson.dumps(told) + b"\n\n"
 
 
 class Service:
@@ -220,23 +226,24 @@ class Service:
                 f"Ask for fewer.",
             )
         sampling = Sampling(temperature=body.temperature, top_k=body.top_k, top_p=body.top_p, max_words=body.max_words)
-        return Generation.begin(served, sampling, context=body.context, seed=body.seed)
+        return Generation(served, sampling, context=body.context, seed=body.seed)
 
-    async def portions(self, generation: Generation) -> AsyncIterator[list[dict[str, Any]]]:
-        """Words as they come, until the sentence ends, time is up, or the server is stopped."""
+    async def portions(self, drawing: Generation | Choice) -> AsyncIterator[Any]:
+        """What comes, a moment after the other, until it ends, time is up, or the server is stopped."""
         until = time.monotonic() + self.limits.timeout
-        while not generation.reason:
-            words = await self.worked(generation.portion)
-            self.counters.generated(generation.served.name, len(words))
-            yield words
-            if not generation.reason and (self.stopping() or time.monotonic() > until):
-                generation.reason = "shutdown" if self.stopping() else "timeout"
+        while not drawing.reason:
+            before = drawing.words
+            portion = await self.worked(drawing.portion)
+            self.counters.generated(drawing.served.name, drawing.words - before)
+            if not drawing.reason and (self.stopping() or time.monotonic() > until):
+                drawing.reason = "shutdown" if self.stopping() else "timeout"
+            yield portion
 
     async def events(self, generation: Generation) -> AsyncIterator[bytes]:
         """The words as server-sent events."""
         async for portion in self.portions(generation):
-            yield b"".join(b"data: " + orjson.dumps(word) + b"\n\n" for word in portion)
-        yield b"data: " + orjson.dumps({"done": True, "reason": generation.reason}) + b"\n\n"
+            yield b"".join(map(event, portion))
+        yield event({"done": True, "reason": generation.reason})
 
     # ---- the server itself ---------------------------------------------------------------------------------------
 
