@@ -40,15 +40,20 @@ class ErrorAnswer(AnswerPart):
     error: ErrorBody
 
 
-class Totals(AnswerPart):
+class Sums(AnswerPart):
+    """One sentence under one model, its end included."""
+
+    log_prob: LogProb
+    perplexity: Perplexity
+    unknown: Unknown
+
+
+class Totals(Sums):
     """The whole text under one model."""
 
     model: str
-    log_prob: LogProb
-    perplexity: Perplexity
     perplexity_without_unknown: Perplexity
     predictions: Annotated[int, told("Words, and one end for each sentence.")]
-    unknown: Unknown
     impossible: Impossible
 
 
@@ -60,14 +65,6 @@ class WordScore(AnswerPart):
     known: bool
     start: Annotated[int | None, told("Of a token: its first character in the sentence.")] = None
     end: Annotated[int | None, told("Of a token: the character behind its last.")] = None
-
-
-class Sums(AnswerPart):
-    """One sentence under one model, its end included."""
-
-    log_prob: LogProb
-    perplexity: Perplexity
-    unknown: Unknown
 
 
 class SentenceScore(Sums):
@@ -379,6 +376,3 @@ class HealthAnswer(AnswerPart):
     status: str
     version: str
     uptime: Annotated[float, told("Seconds since the start.")]
-
-
-WhyBlock.model_rebuild()

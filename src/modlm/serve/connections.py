@@ -66,9 +66,10 @@ class GuardedConnection(HttpToolsProtocol):
         self.reading.start(self.transport.abort)
 
     def _refuse(self, refusal: RefusedError) -> None:
-        lines = [f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}", "connection: close"]
-        lines += [f"{name}: {value}" for name, value in refusal.headers.items()]
-        self.transport.write("\r\n".join([*lines, "", ""]).encode() + refusal.body)
+        body, status, headers = refusal.told()
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "connection: close"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
         self._end()
 
     def send_400_response(self, msg: str) -> None:

@@ -234,7 +234,8 @@ class Answer:
     async def refuse(self, refusal: RefusedError) -> None:
         if self.status:
             return
-        refusal, self.on_start = refusal.at(self.path), lambda: None  # the clock has stopped
-        headers = [(name.encode(), value.encode()) for name, value in refusal.headers.items()]
-        await self.send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": refusal.body})
+        self.on_start = lambda: None  # the clock has stopped
+        body, status, named = refusal.told(self.path)
+        headers = [(name.encode(), value.encode()) for name, value in named.items()]
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})

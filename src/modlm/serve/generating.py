@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from modlm.model.sampling import Sampling, draws
-from modlm.serve.explaining import written
 from modlm.serve.library import Served
+from modlm.serve.scoring import written
 from modlm.text.tokens import NEAR
 from modlm.text.vocabulary import END
 

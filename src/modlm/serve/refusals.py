@@ -43,21 +43,18 @@ class RefusedError(ModlmError):
         super().__init__(message)
         self.status, self.code = status, code
         self.param: str | None = None
-        self.body = orjson.dumps({"error": {"code": code, "message": message}})
-        self.headers = {"content-type": "application/json", "content-length": str(len(self.body))}
-        self.headers |= {name.replace("_", "-"): value for name, value in headers.items()}
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
-    def at(self, path: str) -> RefusedError:
-        """The refusal as clients of this path expect it: OpenAI's below `/v1/`."""
-        if not path.startswith("/v1/"):
-            return self
-        status = 400 if self.status == 422 else self.status
-        kind = "server_error" if status >= 500 else "invalid_request_error"
-        error = {"message": str(self), "type": kind, "param": self.param, "code": CODES.get(self.code, self.code)}
-        told = RefusedError(status, self.code, str(self))
-        told.body = orjson.dumps({"error": error})
-        told.headers = {**self.headers, "content-length": str(len(told.body))}
-        return told
+    def told(self, path: str = "") -> tuple[bytes, int, dict[str, str]]:
+        """Body, status and headers as clients of this path expect them: OpenAI's below `/v1/`."""
+        status = self.status
+        error: dict[str, str | None] = {"code": self.code, "message": str(self)}
+        if path.startswith("/v1/"):
+            status = 400 if status == 422 else status
+            kind = "server_error" if status >= 500 else "invalid_request_error"
+            error |= {"type": kind, "param": self.param, "code": CODES.get(self.code, self.code)}
+        body = orjson.dumps({"error": error})
+        return body, status, {"content-type": "application/json", "content-length": str(len(body)), **self.headers}
 
 
 def bad(code: str, message: str) -> RefusedError:
@@ -74,8 +71,7 @@ def busy(message: str) -> RefusedError:
 
 def handle_failures(app: FastAPI) -> None:
     async def refused(request: Request, error: Exception) -> Response:
-        refusal = refusal_of(request, error).at(request.url.path)
-        return Response(refusal.body, refusal.status, refusal.headers)
+        return Response(*refusal_of(request, error).told(request.url.path))
 
     for kind in (ModlmError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, refused)

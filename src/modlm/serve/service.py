@@ -23,16 +23,14 @@ from modlm.model.language_model import ExplainedRow
 from modlm.model.sampling import Sampling
 from modlm.model.scored_text import ScoredText, score_sentences
 from modlm.model.translation import Beam
-from modlm.serve import requests
+from modlm.serve import requests, scoring
 from modlm.serve.batching import Batcher
 from modlm.serve.completions import Choice
-from modlm.serve.explaining import explain_answer, next_answer
 from modlm.serve.generating import Generation
 from modlm.serve.library import Library, Served
 from modlm.serve.limits import Limits
 from modlm.serve.metrics import CONTENT_TYPE, Metrics
 from modlm.serve.refusals import too_large
-from modlm.serve.scoring import check_units, compare_answer, rescore_answer, score_answer
 from modlm.serve.sessions import Sessions
 from modlm.serve.texts import check_context, check_sentences, lines_of
 from modlm.serve.translating import check_sources, translated
@@ -95,7 +93,7 @@ class Service:
         served = self._asked(body.model, body.session, body.source)
         sentences = body.sentences or lines_of(body.text)
         return await self._scored(
-            served, sentences, lambda scored: Json.of(score_answer(served, sentences, scored, body.words))
+            served, sentences, lambda scored: Json.of(scoring.score_answer(served, sentences, scored, body.words))
         )
 
     async def rescore(self, body: requests.RescoreRequest) -> Response:
@@ -104,7 +102,7 @@ class Service:
         hyps = [hyp for entry in body.nbest for hyp in entry.hyps]
         sizes, scores = [len(entry.hyps) for entry in body.nbest], [hyp.score for hyp in hyps]
         texts, weights = [hyp.text for hyp in hyps], Weights(body.lm_weight, body.word_penalty, body.rank_weight)
-        answer = partial(rescore_answer, served, texts, sizes, scores, weights)
+        answer = partial(scoring.rescore_answer, served, texts, sizes, scores, weights)
         return await self._scored(served, texts, lambda scored: Json.of(answer(scored)))
 
     async def compare(self, body: requests.CompareRequest) -> Response:
@@ -112,9 +110,9 @@ class Service:
         models, sentences = [self.library.model(name) for name in body.models], lines_of(body.text)
         mixed = any(served.model.reads.source for served in models)
         models = [own.given(None if mixed and not own.model.reads.source else body.source) for own in models]
-        check_units(models)
+        scoring.check_units(models)
         scored = [await self._scored(served, sentences, lambda own: own) for served in models]
-        return await self.worked(lambda: Json.of(compare_answer(models, sentences, scored)))
+        return await self.worked(lambda: Json.of(scoring.compare_answer(models, sentences, scored)))
 
     async def _scored(self, served: Served, sentences: Sequence[str], finish: Callable[[ScoredText], T]) -> T:
         words = check_sentences(sentences, self.limits)
@@ -136,7 +134,7 @@ class Service:
         for begin in range(0, len(sentences), PORTION):  # between portions the work can be given up
             some = sentences[begin : begin + PORTION]
             explained += await self.worked(partial(list, map(served.model.explained, some)))
-        return await self.worked(lambda: Json.of(explain_answer(served, sentences, explained)))
+        return await self.worked(lambda: Json.of(scoring.explain_answer(served, sentences, explained)))
 
     async def why(self, body: requests.WhyRequest) -> Response:
         """For one word after a context: the matched contexts, their counts, followers and fallbacks, and the weights.
@@ -155,7 +153,9 @@ class Service:
         served = self._asked(body.model, body.session, body.source)
         check_context(body.context)
         return await self.worked(
-            lambda: Json.of(next_answer(served, body.context, body.k, by_column=body.by_column, start=body.start))
+            lambda: Json.of(
+                scoring.next_answer(served, body.context, body.k, by_column=body.by_column, start=body.start)
+            )
         )
 
     # ---- translating ---------------------------------------------------------------------------------------------
