@@ -10,7 +10,7 @@ import io
 import logging
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,7 +32,7 @@ from modlm.model.scored_text import warn_of_unknown
 from modlm.text.documents import DUMPS, LOADS, Batch, Documents, document_batches
 from modlm.text.encoding import in_order
 from modlm.text.options import TextOptions
-from modlm.text.packing import PACKINGS
+from modlm.text.packing import PACKINGS, Packing
 from modlm.text.sources import Files
 
 TERCILES = "terciles"
@@ -183,14 +183,24 @@ def score_files(
     if (Files(paths).size() or LARGE) >= LARGE:
         model = model.resident()
     if output is None or streamed:
+        ranking = Ranking(examples=options.examples)
         with nullcontext(sys.stdout.buffer) if output is None else output.open("wb") as stream:
-            return _scored(model, paths, options, Ranking(examples=options.examples), 0, _Stream(stream))
+            for lines, _ in _scored(model, paths, options, ranking, eager=True):
+                stream.write(lines)
+                stream.flush()
+        return ranking
     with ResumableFile(output, about or {}, restart=overwrite) as file:
-        state = file.state or {"batches": 0, "ranking": None}
+        state, told = file.state or {"batches": 0, "ranking": None}, time.monotonic()
         ranking = Ranking.of(state["ranking"], examples=options.examples)
-        if state["batches"]:
+        if done := state["batches"]:
             logging.getLogger("modlm").warning(f"going on after {ranking.documents:,} documents that are done")
-        _scored(model, paths, options, ranking, state["batches"], _Resumed(file))
+        packing = next((one for one in PACKINGS if one.ending == output.suffix), None)
+        for lines, done in _scored(model, paths, options, ranking, state["batches"]):
+            file.write(lines if packing is None or not lines else _packed(lines, packing))
+            if time.monotonic() - told > COMMIT_SECONDS:
+                file.commit({"batches": done, "ranking": ranking.state()})
+                told = time.monotonic()
+        file.commit({"batches": done, "ranking": ranking.state()})
         if options.two_passes:
             _second_pass(file.unfinished, output, options, ranking, overwrite=overwrite)
             file.discard()
@@ -210,53 +220,24 @@ def _spells(model: LanguageModel) -> bool:
     return model.spelling is not None or model.vocabulary.units != "words"
 
 
-class _Stream:
-    """Records as they come."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-
-    def write(self, lines: bytes, state: Callable[[], dict[str, Any]], *, last: bool = False) -> None:
-        self.stream.write(lines)
-        self.stream.flush()
-
-
-class _Resumed:
-    """Records in a file with a journal; packed batch by batch as the name asks, which all packings allow."""
-
-    def __init__(self, file: ResumableFile) -> None:
-        self.file, self.told = file, time.monotonic()
-        self.packing = next((one for one in PACKINGS if one.ending == file.target.suffix), None)
-
-    def write(self, lines: bytes, state: Callable[[], dict[str, Any]], *, last: bool = False) -> None:
-        """They count from the next commit on, some seconds later."""
-        if self.packing is not None and lines:
-            packed = io.BytesIO()
-            with self.packing.writer(packed) as stream:
-                stream.write(lines)
-            lines = packed.getvalue()
-        self.file.write(lines)
-        if last or time.monotonic() - self.told > COMMIT_SECONDS:
-            self.file.commit(state())
-            self.told = time.monotonic()
+def _packed(lines: bytes, packing: Packing) -> bytes:
+    """A batch by itself: packed files may stand one behind the other."""
+    packed = io.BytesIO()
+    with packing.writer(packed) as stream:
+        stream.write(lines)
+    return packed.getvalue()
 
 
 def _scored(
-    model: LanguageModel,
-    paths: Sequence[str | Path],
-    options: DocumentOptions,
-    ranking: Ranking,
-    done: int,
-    sink: _Stream | _Resumed,
-) -> Ranking:
-    eager = isinstance(sink, _Stream)  # a killed run goes on by the number of batches
+    model: LanguageModel, paths: Sequence[str | Path], options: DocumentOptions, ranking: Ranking, done: int = 0,
+    *, eager: bool = False,
+) -> Iterator[tuple[bytes, int]]:  # fmt: skip
+    """What is written of each batch behind those that are done, and how many are done then; `ranking` grows.
+
+    A killed run goes on by the number of batches, which depends on when pipes give what if they are read eagerly.
+    """
     batches = islice(document_batches(paths, form=options.form, eager=eager), done, None)
-
     work = partial(scored_batch, model, options, named=len(paths) > 1)
-
-    def state() -> dict[str, Any]:
-        return {"batches": done, "ranking": ranking.state()}
-
     with progress("Documents", total=Files(paths).size(), unit="bytes") as bar:
         for scored in in_order(alone(work), batches, workers=threads(options.workers)):
             for error in scored.documents.broken[: max(0, TOLD - ranking.broken)]:
@@ -266,14 +247,12 @@ def _scored(
             for name in ("words", "unknown", "strange"):
                 setattr(ranking, name, getattr(ranking, name) + getattr(scored, name))
             done += 1
-            sink.write(scored.lines, state)
+            yield scored.lines, done
             rate = ranking.documents / max(1e-9, time.monotonic() - bar.started)
             bar.advance(scored.batch.consumed, note=f"{short(rate)} documents/s")
     if not ranking.documents and not ranking.broken:
         raise InputError("there are no documents.", path=Files(paths))
-    sink.write(b"", state, last=True)
     warn_of_sums(model, ranking)
-    return ranking
 
 
 def warn_of_sums(model: LanguageModel, ranking: Ranking) -> None:
