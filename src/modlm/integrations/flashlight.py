@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from modlm.errors import MissingPackageError, require
 from modlm.integrations.steps import Node, Steps
@@ -22,19 +22,9 @@ from modlm.model.language_model import LanguageModel
 from modlm.text.vocabulary import END
 
 
-class Dictionary(Protocol):
-    """What flashlight calls a dictionary."""
-
-    def index_size(self) -> int:
-        """How many numbers there are."""
-
-    def get_entry(self, index: int, /) -> str:
-        """The word with a number."""
-
-
 def flashlight_lm(
     model: LanguageModel,
-    words: Sequence[str] | Dictionary,
+    words: Sequence[str] | Any,
     *,
     end: str | None = None,
     recombine: bool = False,
@@ -42,7 +32,7 @@ def flashlight_lm(
     streams: int = 8,
     classes: tuple[type, type] | None = None,
 ) -> Any:
-    """The model as an `LM` over the decoder's numbering of words (or tokens).
+    """The model as an `LM` over the decoder's numbering of words (or tokens): a list, or one of its dictionaries.
 
     `end` names a token that stands for the end of a sentence. `recombine` gives hypotheses with equal futures one
     state, so that the decoder keeps the best of them: a better search, but fewer different hypotheses. `whole` computes

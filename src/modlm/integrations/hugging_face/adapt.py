@@ -40,7 +40,7 @@ from modlm.model.mixture import Mixture
 from modlm.model.scored_text import ScoredText
 from modlm.nets.config import one_of
 from modlm.nets.net_mixer import NetMixer
-from modlm.smoothing import Estimates, estimate, smoother_of
+from modlm.smoothing import estimate, smoother_of
 from modlm.text.corpus import Corpus
 from modlm.training.config import RunConfig
 
@@ -116,14 +116,6 @@ class Result:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A text with its counts."""
-
-    text: Corpus
-    counts: Counts
-
-
 @dataclass(slots=True)
 class Prepared:
     """The model, the counts, and what they cost."""
@@ -131,11 +123,10 @@ class Prepared:
     config: AdaptConfig
     lm: CausalLm
     block: CausalLmBlock
-    estimates: Estimates
     ngram: NgramBlock
     others: dict[str, Block]
-    counted: dict[str, Counted]
-    """What was counted for the columns of n-grams."""
+    counted: dict[str, tuple[Corpus, Counts]]
+    """What was counted for the columns of n-grams, and its counts."""
     corpora: dict[str, Corpus]
     costs: dict[str, float]
 
@@ -212,19 +203,19 @@ def prepare(config: AdaptConfig) -> Prepared:
     elif corpora["valid"].sentences < 2:
         raise ConfigError("The validation text has one line, but it is split in two. Give more, or lines to tune on.")
     others, counted = other_blocks(config, lm)
-    counted[NGRAM] = Counted(train, counts)
-    return Prepared(config, lm, block, estimates, NgramBlock(estimates), others, counted, corpora, costs)
+    counted[NGRAM] = train, counts
+    return Prepared(config, lm, block, NgramBlock(estimates), others, counted, corpora, costs)
 
 
-def other_blocks(config: AdaptConfig, lm: CausalLm) -> tuple[dict[str, Block], dict[str, Counted]]:
+def other_blocks(config: AdaptConfig, lm: CausalLm) -> tuple[dict[str, Block], dict[str, tuple[Corpus, Counts]]]:
     """The columns besides the model and the counts of the text, in the order of the settings, and what was counted."""
     found: dict[str, Block] = {}
-    counted: dict[str, Counted] = {}
+    counted: dict[str, tuple[Corpus, Counts]] = {}
     for path in config.beside:
         name = free(re.sub(r"[^\w-]", "-", path.name.partition(".")[0]), found)
         text = Corpus.from_text(path, lm.vocabulary)
-        counted[name] = Counted(text, count_text(text, order=config.order))
-        found[name] = NgramBlock(estimate(smoother_of(config.smoothing), counted[name].counts))
+        counted[name] = text, count_text(text, order=config.order)
+        found[name] = NgramBlock(estimate(smoother_of(config.smoothing), counted[name][1]))
     for path in config.index:
         found[free("infinite", found)] = InfiniteBlock.configured(lm.vocabulary, index=str(path))
     if config.online:
@@ -272,9 +263,9 @@ def fill_held_out(own: Prepared, column: str, block: Block, log_probs_TK: AnyFlo
     lines = own.corpora["tune"]
     ids = np.asarray(lines.ids)
     if isinstance(block, NgramBlock):
-        counted = own.counted[column]
-        fold = Fold(ids, counted=also_in(counted.text, lines))
-        HeldOutColumns.of(counted.counts, block.estimates).copy().fill(fold, log_probs_TK, features_TF)
+        text, counts = own.counted[column]
+        fold = Fold(ids, counted=also_in(text, lines))
+        HeldOutColumns.of(counts, block.estimates).copy().fill(fold, log_probs_TK, features_TF)
     elif (without := block.held_out(lines.ids, lines.starts)) is not None:
         without.fill(Fold(ids), log_probs_TK, features_TF)
     else:
@@ -325,7 +316,7 @@ def lm_and_ngram(own: Prepared, rows: LogRows) -> Floats:
     vocabulary = own.lm.vocabulary
     layout = ColumnLayout({NGRAM: own.ngram, "uniform": UniformBlock(vocabulary)})
     features_PF = rows.block(NGRAM)[1][predicted(own, rows)].astype(np.float64)
-    weights_PK = HeuristicMixer(layout, own.estimates.smoother).weights(features_PF)
+    weights_PK = HeuristicMixer(layout, own.ngram.estimates.smoother).weights(features_PF)
     probs_P1, probs_PN = (np.exp(rows.block(name)[0][predicted(own, rows)].astype(np.float64)) for name in (LM, NGRAM))
     whole_P = (weights_PK[:, :-1] * probs_PN).sum(axis=1) + weights_PK[:, -1] / len(vocabulary)
     return np.stack([probs_P1[:, 0], whole_P], axis=1)

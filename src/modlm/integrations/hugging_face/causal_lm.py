@@ -14,22 +14,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from modlm.blocks.block import NOTHING
 from modlm.errors import ConfigError, InputError, VocabularyError, require
-from modlm.ground.arrays import Ids, Ints
+from modlm.ground.arrays import Ids, Ints, Singles
 from modlm.ground.progress import watched
 from modlm.nets.config import CONTEXTS, one_of
 from modlm.text.tokens import TokenVocabulary, tokenizer_bytes
 from modlm.text.vocabulary import END
-
-Singles: TypeAlias = NDArray[np.float32]
 
 FEATURES = ("lm max log prob", "lm entropy", "lm gap")
 POSITIONS = 512  # positions whose whole distributions are in memory at a time, padding counted

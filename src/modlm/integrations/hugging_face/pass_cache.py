@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from modlm.ground.arrays import Ids, Ints
+from modlm.ground.arrays import Ids, Ints, Singles
 from modlm.ground.files import new_file
 from modlm.ground.progress import progress
-from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading, Singles
+from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.store.npy import write_npy
 from modlm.training.row_cache import cache_folder
 
