@@ -1,7 +1,5 @@
 """`modlm adapt`: a causal language model of Hugging Face, mixed with counts of a text over the same tokens."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

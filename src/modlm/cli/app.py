@@ -4,8 +4,6 @@ Exit codes: 0 done, 1 a `ModlmError` or another failure that is told in one line
 typer is imported here; commands import what they need when they run, so that `--help` answers at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import logging

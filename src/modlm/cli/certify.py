@@ -1,7 +1,5 @@
 """`modlm certify`: is a model a language model? A certificate, or the smallest counterexample."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """`modlm compare`: models side by side on one text, and whether a difference could be chance."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

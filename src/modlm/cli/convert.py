@@ -1,7 +1,5 @@
 """`modlm convert`: ARPA files, KenLM tries, model folders, counts folders and count files into one another."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

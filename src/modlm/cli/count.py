@@ -1,7 +1,5 @@
 """`modlm count`: texts to counts, on this machine or a cluster."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """`modlm demo`: the tour."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`modlm eval`: perplexity, with what it counted."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import sys

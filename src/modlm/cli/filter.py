@@ -1,7 +1,5 @@
 """`modlm filter`: the documents of a collection that a model finds likely enough."""
 
-from __future__ import annotations
-
 import math
 from importlib.util import find_spec
 from pathlib import Path

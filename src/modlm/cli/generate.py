@@ -1,7 +1,5 @@
 """`modlm generate`: sentences drawn from a model."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, SourceSentence, option

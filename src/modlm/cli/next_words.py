@@ -1,7 +1,5 @@
 """`modlm next`: the most probable next words, and which columns they come from."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, SourceSentence, argument, option

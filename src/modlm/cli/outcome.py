@@ -1,7 +1,5 @@
 """How a command ended: its exit code, one line for each kind of failure, and what had been written until then."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

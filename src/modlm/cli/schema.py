@@ -1,7 +1,5 @@
 """`modlm schema`: what editors complete and check the TOML files of runs by."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

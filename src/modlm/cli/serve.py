@@ -1,7 +1,5 @@
 """`modlm serve`: models over HTTP, and a page to look into them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

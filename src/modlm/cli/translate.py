@@ -1,7 +1,5 @@
 """`modlm translate`: sentences out of their sources, by a model that was trained with sources."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any

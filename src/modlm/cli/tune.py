@@ -1,7 +1,5 @@
 """`modlm tune`: a search for settings, judged by the validation text alone."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict
 from pathlib import Path

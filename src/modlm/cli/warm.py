@@ -1,7 +1,5 @@
 """`modlm warm`: everything compiled beforehand."""
 
-from __future__ import annotations
-
 from modlm.cli.options import Threads
 
 

@@ -5,8 +5,6 @@ law; the worst is kept, and a case that is too far is made smaller for as long a
 asked for is untested, never assumed. No law asks for more than two whole distributions a position.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import platform

@@ -4,8 +4,6 @@ One pass; what depends on all documents (terciles, the best 30 %) is put in by a
 a file as output a killed process can go on: the same command takes up where the last whole part ended.
 """
 
-from __future__ import annotations
-
 import io
 import logging
 import sys

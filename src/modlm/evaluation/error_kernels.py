@@ -1,7 +1,5 @@
 """Edit distances of many pairs, and the best hypothesis of many lists, as kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from modlm.ground.arrays import Floats, Ids, Ints, kernel

@@ -5,8 +5,6 @@ pairs are one call without a Python object for each word, and nothing more has t
 Characters are those of the words with one space between; words are split at ASCII white space.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A development part and a test part of utterances, cut between sessions, so that no dialogue or speaker is in both."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -4,10 +4,8 @@ What is ranked is a number for which less is better: the logarithm of a perplexi
 Memory does not grow with the documents, and `state` has all of it for a file, so that a killed process can go on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -83,7 +81,7 @@ class Ranking:
         return own
 
     @classmethod
-    def of(cls, state: dict[str, Any] | None, *, examples: bool = False) -> Ranking:
+    def of(cls, state: dict[str, Any] | None, *, examples: bool = False) -> Self:
         """As it was; new without a state."""
         ranking = cls(examples=examples)
         for name, value in (state or {}).items():

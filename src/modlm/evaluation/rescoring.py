@@ -6,8 +6,6 @@ any line is found exactly, since errors are constant between the points where a 
 search goes along each weight and along drawn directions until nothing improves, from several starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -68,7 +66,7 @@ class Lists:
         """The place (in H) of each list's best hypothesis; the first of equal ones."""
         return best_of(self.starts, self.totals(weights_F))
 
-    def part(self, chosen_U: Bools) -> tuple[Lists, Ints]:
+    def part(self, chosen_U: Bools) -> "tuple[Lists, Ints]":
         """Some of the lists, and where their hypotheses stood."""
         lengths = np.diff(self.starts)
         places: Ints = np.flatnonzero(np.repeat(chosen_U, lengths))

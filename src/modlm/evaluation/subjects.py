@@ -4,8 +4,6 @@ Texts are streams of what is predicted, with a line end as a token of its own; w
 line (our `<s>`) is no part of them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import sys

@@ -1,7 +1,5 @@
 """How near translations come to a reference: BLEU and chrF by sacrebleu, and whether a difference could be chance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

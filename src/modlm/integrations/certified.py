@@ -1,7 +1,5 @@
 """What a certificate may be about beyond our own models: a folder of `transformers`, a server, a named function."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.request

@@ -9,8 +9,6 @@ whichever of the two is installed. Whole distributions answer many questions at 
 steps are dear.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import deque
 from collections.abc import Sequence

@@ -5,8 +5,6 @@
 is the harness's own command with our models known to it. From Python: `simple_evaluate(ModlmLM(path="model"), ...)`.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

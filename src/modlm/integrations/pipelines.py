@@ -7,8 +7,6 @@
 A model that is given by its path is loaded where it is used, once a process, so these can be sent to workers.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property

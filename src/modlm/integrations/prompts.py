@@ -7,8 +7,6 @@ Outside, the same text is tokens: words or what a tokenizer makes, each with the
 Their ids are the model's, or the tokenizer's where it has one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache

@@ -9,14 +9,12 @@ trailing space pyctcdecode asks for the end of the sentence with an empty word, 
 word; here it is the end alone. So the score of a beam is always logit score + alpha * lm.score(text) + beta * words.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from bisect import bisect_left
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from modlm.errors import ConfigError
 from modlm.ground.files import new_file
@@ -103,7 +101,7 @@ class CtcLanguageModel:
             file.write_text(json.dumps({**settings, "unigrams": self._sorted}, ensure_ascii=False), encoding="utf-8")
 
     @classmethod
-    def load_from_dir(cls, filepath: str) -> CtcLanguageModel:
+    def load_from_dir(cls, filepath: str) -> Self:
         """What `save_to_dir` wrote. pyctcdecode's own `load_from_dir` of decoders reads KenLM files only."""
         place = Path(filepath)
         settings = json.loads((place / SETTINGS_FILE).read_text(encoding="utf-8"))

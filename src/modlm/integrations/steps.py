@@ -5,8 +5,6 @@ asked from it, since most hypotheses are pruned before that. Where a whole distr
 or a step of a net is dear, the first question at a node answers all others.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from modlm.blocks.block import UNLIMITED
@@ -24,7 +22,7 @@ class Node:
 
     __slots__ = ("after", "log_probs", "parent", "row", "word")
 
-    def __init__(self, row: States | None, parent: Node | None = None, word: int = 0) -> None:
+    def __init__(self, row: States | None, parent: "Node | None" = None, word: int = 0) -> None:
         self.row, self.parent, self.word = row, parent, word
         self.after: dict[int, tuple[Node, float]] = {}
         self.log_probs: Floats | None = None

@@ -4,8 +4,6 @@ Answers are made as plain data and written at once; these models are not on that
 logarithm of 0 and an infinite perplexity have no number in JSON: they are null, and `impossible` counts the words.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -164,7 +162,7 @@ class WhyBlock(AnswerPart):
     columns: list[WhyColumn]
     smoothing: str | None = None
     note: Annotated[str, told("What is not known about this block, and why.")] = ""
-    inside: Annotated[WhyInside | None, told("If the block is a whole model: what it says itself.")] = None
+    inside: Annotated["WhyInside | None", told("If the block is a whole model: what it says itself.")] = None
 
 
 class WhyInside(AnswerPart):

@@ -1,7 +1,5 @@
 """The application: its routes with their documentation, and its pages. `service` does the work, `gate` surrounds it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager

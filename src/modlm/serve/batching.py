@@ -4,8 +4,6 @@ An idle model begins with the first request at once, so nobody waits for company
 next batch. Work and the making of answers happen in a thread; the event loop only hands over.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """`/v1/completions`: what a model writes behind a prompt, and what it says of the prompt's own tokens."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ them wait as bytes, not as the kilobytes that uvicorn makes of each. The protoco
 version has an upper bound, and a test names what is used of it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """The page at `/docs`: the OpenAPI description as plain HTML, without scripts and without anything from elsewhere."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

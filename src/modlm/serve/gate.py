@@ -4,8 +4,6 @@ On the way in: may this client ask (host, origin, token), is there room, is the 
 back: headers that keep browsers on the safe side, an answer in our form whatever went wrong, and the counters.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import ipaddress
@@ -138,7 +136,7 @@ class Gate:
             route = getattr(scope.get("route"), "path", "other")
             self.metrics.answered(route, answer.status, time.perf_counter() - begun)
 
-    async def _answer(self, scope: Scope, receive: Receive, answer: Answer) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, answer: "Answer") -> None:
         headers: Headers = dict(scope["headers"])
         self.access.check(scope["path"], headers)
         if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):

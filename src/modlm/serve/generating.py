@@ -1,7 +1,5 @@
 """`/generate`: words drawn one after the other, a few at a time so that they can be sent as they come."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The models and training runs that a server has, by name; runs may grow while they are looked at."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -43,7 +41,7 @@ class Served:
             "source": self.model.reads.source, "described": about,
         }  # fmt: skip
 
-    def given(self, source: str | None) -> Served:
+    def given(self, source: str | None) -> "Served":
         """The model beside the source of a request; refused if it reads none, or if it does and there is none."""
         if not isinstance(self.model, Mixture) or not self.model.reads.source:
             if source is None:

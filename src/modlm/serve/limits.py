@@ -1,7 +1,5 @@
 """What a server takes on: sizes of requests, how many at once, and for how long."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 
 from modlm.errors import ConfigError

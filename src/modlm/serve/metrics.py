@@ -1,7 +1,5 @@
 """Counters of one server for Prometheus, with what its client tells about every process."""
 
-from __future__ import annotations
-
 import time
 from functools import cache
 

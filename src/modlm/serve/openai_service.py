@@ -1,7 +1,5 @@
 """The endpoints of `/v1` in OpenAI's shape, and vLLM's for tokens: clients of theirs ask our models unchanged."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence

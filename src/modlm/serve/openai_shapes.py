@@ -3,8 +3,6 @@
 Fields that mean nothing here are taken if they say nothing and refused otherwise, so that none is ignored in silence.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, model_validator

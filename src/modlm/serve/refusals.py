@@ -1,7 +1,5 @@
 """Why a request is not answered: an HTTP status, a code for programs, a message for people; in one form for all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What clients may send. Unknown fields are refused, so that a misspelt one is noticed; numbers are never strings."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator

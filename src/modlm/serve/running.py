@@ -1,7 +1,5 @@
 """A server as a process: the port, the signals that end it, and what it says."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import logging

@@ -1,7 +1,5 @@
 """The answers about texts: what is told of sentences, of words and their columns, and of words that may follow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import pairwise

@@ -3,14 +3,12 @@
 Scores go through batches, longer work through threads; both write their JSON there, away from the event loop.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import orjson
 from fastapi import Query, Response
@@ -47,7 +45,7 @@ class Json(Response):
     media_type = "application/json"
 
     @classmethod
-    def of(cls, answer: Any) -> Json:
+    def of(cls, answer: Any) -> Self:
         """The answer, written."""
         return cls(orjson.dumps(answer))
 

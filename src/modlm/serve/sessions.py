@@ -4,8 +4,6 @@ A session is a model with a memory of its own (`LanguageModel.session`). It ends
 has asked for it for a while, or with the process; nothing that was observed is written anywhere.
 """
 
-from __future__ import annotations
-
 import secrets
 import threading
 import time

@@ -1,7 +1,5 @@
 """Texts in requests: sentences, words, and what may not stand in them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from modlm.serve.limits import MOST_CONTEXT, Limits

@@ -1,7 +1,5 @@
 """`/translate`: sentences out of their sources, and for each word the source words and the blocks that gave it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

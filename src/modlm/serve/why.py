@@ -5,8 +5,6 @@ where that stands; a block that is a whole model is asked in its turn; constants
 to tell but their probability.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any

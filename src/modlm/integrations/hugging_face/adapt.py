@@ -6,8 +6,6 @@ their rows come from counts and indexes without them, and the whole validation t
 only reported.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import time
@@ -16,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -135,7 +133,7 @@ class Prepared:
         """The columns of D."""
         return {LM: self.block, NGRAM: self.ngram, **self.others}
 
-    def read_as(self, config: AdaptConfig) -> Prepared:
+    def read_as(self, config: AdaptConfig) -> Self:
         """The same with another reading, training or further columns; texts, their counts and the model stay."""
         features, source = self.lm.features(config.reading), self.block.source
         block = CausalLmBlock(self.lm.vocabulary, config.reading, features, source=source, lm=self.lm)

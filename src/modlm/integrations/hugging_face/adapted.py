@@ -1,7 +1,5 @@
 """Adapted models: mixtures with a causal language model among their columns, whose distributions may be given."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

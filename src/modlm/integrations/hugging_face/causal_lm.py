@@ -5,8 +5,6 @@ of as many neighbouring lines as its window holds (`context = "document"`). `</s
 Windows may overlap: then each token but the first ones has at least so many before it, and what overlaps is read twice.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import io
@@ -14,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -88,7 +86,7 @@ class CausalLm:
         start: int | None = None,
         device: str = "cpu",
         dtype: str = DTYPES[0],
-    ) -> CausalLm:
+    ) -> Self:
         """From a folder on this machine (nothing is downloaded), whose weights may be a GGUF file in it."""
         place = Path(folder)
         one_of("dtype", dtype, DTYPES)

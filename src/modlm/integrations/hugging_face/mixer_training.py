@@ -1,7 +1,5 @@
 """A small net for lambda, trained on rows in memory: features of every column in, weights of the columns out."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path

@@ -5,8 +5,6 @@ or `~/.cache/modlm`, where an entry is found by contents: the model's weights, t
 may be deleted at any time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

@@ -8,10 +8,8 @@ line that is being written: the tokens behind the last line end or special token
 row, prompt included, behind what the mixture has observed; what they keep of a row goes on from the row before.
 """
 
-from __future__ import annotations
-
 import os
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -57,7 +55,7 @@ class MixtureLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transfor
             self._listen(model)
 
     @classmethod
-    def from_folder(cls, folder: str | os.PathLike[str], model: Any = None) -> MixtureLogitsProcessor:
+    def from_folder(cls, folder: str | os.PathLike[str], model: Any = None) -> Self:
         """The processor of an adapted model; the causal language model itself is not loaded."""
         return cls(load_adapted(folder), model)
 

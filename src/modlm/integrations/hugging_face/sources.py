@@ -5,8 +5,6 @@ for token in sourced(processor, output[0], behind=inputs["input_ids"].shape[1]):
     print(token.text, token.shares, token.documents)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
