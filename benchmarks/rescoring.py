@@ -22,8 +22,7 @@ import numpy as np
 from modlm.cli.app import run
 from modlm.errors import ModlmError
 from modlm.evaluation.error_rate import UNITS, count_errors
-from modlm.evaluation.parts import sessions_of
-from modlm.evaluation.rescored_lists import Measured, choices, measure
+from modlm.evaluation.rescored_lists import Measured, choices, measure, sessions_of
 from modlm.evaluation.rescoring import Weights, lists_of, log_probs_of, tune
 from modlm.formats.lines import text_lines
 from modlm.formats.nbest import NBest, log_scores, read_nbest

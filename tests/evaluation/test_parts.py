@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modlm.errors import ConfigError
-from modlm.evaluation.parts import development_part, sessions_of
+from modlm.evaluation.rescored_lists import development_part, sessions_of
 
 
 def test_a_session_is_the_name_without_its_last_number() -> None:

@@ -11,6 +11,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from os import PathLike
 from typing import Any
 
@@ -58,7 +59,7 @@ class Law:
     says: str
     needs: tuple[str, ...]
     measure: Callable[[Subject, Case], Measured]
-    cases: Callable[[Tokens, Sequence[int], np.random.Generator], Iterator[Case]]
+    cases: Callable[[Tokens, int, np.random.Generator], Iterator[Case]]
     fixed: float | None = None
     """A limit of its own; None: that of the certificate."""
 
@@ -144,8 +145,8 @@ def verdict_of(
     if missing := [need for need in law.needs if getattr(subject, need) is None]:
         asked = " or ".join(f"{ABILITIES[need]}" for need in missing)
         return Verdict(law.name, law.says, UNTESTED, limit=limit, note=f"this model cannot be asked for {asked}")
-    worst, note, tried = 0.0, "", 0
-    for case in law.cases(stream, places, np.random.default_rng(seed)):
+    worst, note, tried, rng = 0.0, "", 0, np.random.default_rng(seed)
+    for case in chain.from_iterable(law.cases(stream, place, rng) for place in places):
         found = law.measure(subject, case)
         tried += 1
         worst, note = max(worst, found.deviation), note or (found.found if not found.deviation else "")
@@ -178,26 +179,22 @@ def smallest(law: Law, subject: Subject, case: Case, limit: float) -> Case:
 # ---- cases -----------------------------------------------------------------------------------------------------------
 
 
-def as_it_is(stream: Tokens, places: Sequence[int], rng: np.random.Generator) -> Iterator[Case]:
-    """The text as it goes on."""
-    for place in places:
-        yield Case(stream[:place], stream[place], stream[place + 1 :])
+def as_it_is(stream: Tokens, place: int, rng: np.random.Generator) -> Iterator[Case]:
+    yield Case(stream[:place], stream[place], stream[place + 1 :])
 
 
-def with_other_tails(stream: Tokens, places: Sequence[int], rng: np.random.Generator) -> Iterator[Case]:
+def with_other_tails(stream: Tokens, place: int, rng: np.random.Generator) -> Iterator[Case]:
     """What comes later in another order, and the words up to here planted in the future again and again."""
-    for place in places:
-        later = stream[place + 1 :]
-        yield Case(stream[:place], stream[place], tuple(later[at] for at in rng.permutation(len(later)).tolist()))
-        yield Case(stream[:place], stream[place], (stream[max(0, place - 3) : place + 1] * PLANTED)[:PLANTED])
-        yield Case(stream[:place], stream[place], (stream[int(rng.integers(len(stream)))],))
+    later = stream[place + 1 :]
+    yield Case(stream[:place], stream[place], tuple(later[at] for at in rng.permutation(len(later)).tolist()))
+    yield Case(stream[:place], stream[place], (stream[max(0, place - 3) : place + 1] * PLANTED)[:PLANTED])
+    yield Case(stream[:place], stream[place], (stream[int(rng.integers(len(stream)))],))
 
 
-def with_other_words(stream: Tokens, places: Sequence[int], rng: np.random.Generator) -> Iterator[Case]:
+def with_other_words(stream: Tokens, place: int, rng: np.random.Generator) -> Iterator[Case]:
     """Another word of the text in this place, and then the same again."""
-    for place in places:
-        word = stream[int(rng.integers(len(stream)))]
-        yield Case(stream[:place], word, (word,))
+    word = stream[int(rng.integers(len(stream)))]
+    yield Case(stream[:place], word, (word,))
 
 
 # ---- laws ------------------------------------------------------------------------------------------------------------

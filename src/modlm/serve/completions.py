@@ -1,4 +1,4 @@
-"""`/v1/completions`: what a model writes behind a prompt, and what it says of the prompt's own tokens."""
+"""What is drawn, a few words at a time: `/generate`, and `/v1/completions` with what it says of a prompt's own tokens."""
 
 import math
 import time
@@ -10,14 +10,44 @@ import numpy as np
 from modlm.errors import VocabularyError
 from modlm.ground.arrays import AnyFloats, Ids
 from modlm.integrations.prompts import Prompt, log_probs, piece, prompt_of, rows_before, written
-from modlm.model.sampling import Draw, Sampling, most_probable
-from modlm.serve.generating import PORTION
+from modlm.model.sampling import Draw, Sampling, draws, most_probable
 from modlm.serve.library import Served
 from modlm.serve.limits import Limits
 from modlm.serve.openai_shapes import CompletionRequest
 from modlm.serve.refusals import bad, too_large
+from modlm.serve.scoring import with_text
+from modlm.text.tokens import NEAR
+from modlm.text.vocabulary import END
 
+PORTION = 0.02  # seconds of drawing after which the words are handed over
 IMPOSSIBLE = -9999.0  # the logarithm of 0, for which JSON has no number; OpenAI's own
+
+
+class Generation:
+    """A sentence that is being drawn; `portion` runs in a thread until there is a `reason`."""
+
+    def __init__(self, served: Served, sampling: Sampling, *, context: str, seed: int | None) -> None:
+        self.served, self.sampling, self.words, self.reason = served, sampling, 0, ""
+        self.drawn = draws(served.model, sampling, context=context, rng=np.random.default_rng(seed))
+        self.before = served.model.vocabulary.encode(context)[-NEAR:]
+
+    def portion(self, seconds: float = PORTION) -> list[dict[str, Any]]:
+        """The next words, as many as are drawn in this time, at least one if there is one."""
+        until, found = time.monotonic() + seconds, list[dict[str, Any]]()
+        for draw in self.drawn:
+            if draw.word == END:
+                self.reason = "end"
+                return found
+            self.words += 1
+            record = {"word": self.served.model.vocabulary.word(draw.word), "probability": draw.probability}
+            found.append(with_text(self.served.model, self.before, record))
+            self.before = np.append(self.before[1 - NEAR :], np.uint32(draw.word))
+            if self.words == self.sampling.max_words:
+                break
+            if time.monotonic() > until:
+                return found
+        self.reason = "max_words"
+        return found
 
 
 def read_prompts(served: Served, asked: CompletionRequest, limits: Limits) -> list[Prompt]:

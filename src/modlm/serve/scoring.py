@@ -118,14 +118,14 @@ def next_answer(served: Served, context: str, k: int, *, by_column: bool, start:
     model = served.model
     before = model.vocabulary.encode(context)
     words = [asdict(prediction) for prediction in model.next_words(context, k, start=start)]
-    answer: dict[str, Any] = {"model": served.name, "words": [written(model, before, word) for word in words]}
+    answer: dict[str, Any] = {"model": served.name, "words": [with_text(model, before, word) for word in words]}
     if by_column:
         columns_JK, weights_K = model.columns_after(model.window(context, start=start))
         answer["columns"] = {
             name: {
                 "weight": weight,
                 "words": [
-                    written(model, before, {"word": model.vocabulary.word(word), "probability": float(probs_J[word])})
+                    with_text(model, before, {"word": model.vocabulary.word(word), "probability": float(probs_J[word])})
                     for word in most_probable(probs_J, k).tolist()
                     if probs_J[word] > 0
                 ],
@@ -135,13 +135,13 @@ def next_answer(served: Served, context: str, k: int, *, by_column: bool, start:
         mixed_J = columns_JK @ weights_K
         best = [most_probable(mixed_J, k), *(most_probable(probs_J, min(k, OF_COLUMN)) for probs_J in columns_JK.T)]
         answer["rows"] = [
-            written(model, before, {"word": model.vocabulary.word(word), "columns": columns_JK[word].tolist()})
+            with_text(model, before, {"word": model.vocabulary.word(word), "columns": columns_JK[word].tolist()})
             for word in sorted(np.unique(np.concatenate(best)).tolist(), key=lambda word: -mixed_J[word])
         ]
     return answer
 
 
-def written(model: LanguageModel, before: Ids, record: dict[str, Any]) -> dict[str, Any]:
+def with_text(model: LanguageModel, before: Ids, record: dict[str, Any]) -> dict[str, Any]:
     """The record of a word; with what it adds to the text, if it is a token."""
     if isinstance(model.vocabulary, TokenVocabulary):
         record["text"] = model.vocabulary.continuation(before, model.vocabulary.id(record["word"]))

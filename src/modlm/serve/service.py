@@ -23,8 +23,7 @@ from modlm.model.scored_text import ScoredText, score_sentences
 from modlm.model.translation import Beam
 from modlm.serve import requests, scoring
 from modlm.serve.batching import Batcher
-from modlm.serve.completions import Choice
-from modlm.serve.generating import Generation
+from modlm.serve.completions import Choice, Generation
 from modlm.serve.library import Library, Served
 from modlm.serve.limits import Limits
 from modlm.serve.metrics import CONTENT_TYPE, Metrics
