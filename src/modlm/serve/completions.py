@@ -1,4 +1,4 @@
-"""What is drawn, a few words at a time: `/generate`, and `/v1/completions` with what it says of a prompt's own tokens."""
+"""What is drawn, a few words at a time: for `/generate`, and for `/v1/completions`, which scores prompts too."""
 
 import math
 import time
