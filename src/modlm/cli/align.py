@@ -1,20 +1,15 @@
 """`modlm align`: parallel text to a translation table and the links between words."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from modlm.cli.options import EncodingErrors, Force, Json, MaxWords, MinCount, Threads, argument, option
 from modlm.cli.outcome import refuse_existing
 from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
-
-if TYPE_CHECKING:
-    from modlm.counts.translation import Alignment
 
 LINES = (".tsv", ".txt")
 
@@ -55,9 +50,10 @@ def align(
     modlm align train.ja train.en -o lexicon.tsv --alignments links.txt
     modlm align train.ja train.en -o lexicon --alignments - --symmetrise intersection
     """  # fmt: skip
-    from modlm.counts.translation import AlignmentOptions
+    from modlm.counts.translation import AlignmentOptions, links_of, pharaoh
     from modlm.counts.translation import align as aligned
     from modlm.counts.translation.links import ONE_WAY, WAYS
+    from modlm.formats.output import text_output
     from modlm.text.options import TextOptions
     from modlm.text.parallel import Parallel
 
@@ -74,8 +70,13 @@ def align(
     as_lines = any(suffix in LINES for suffix in output.suffixes)
     found.table.write(output, overwrite=force) if as_lines else found.table.save(output, overwrite=force)
     if alignments is not None:
-        back = None if symmetrise == ONE_WAY else aligned(pairs.swapped(), asked)
-        _write_links(pairs, found, back, symmetrise, None if shown else alignments, force=force)
+        back = None if symmetrise == ONE_WAY else aligned(pairs.swapped(), asked).links
+        lines = (f"{pharaoh(one)}\n" for one in links_of(pairs, found.links, back, way=symmetrise))
+        if shown:
+            sys.stdout.writelines(lines)
+        else:
+            with text_output(alignments, overwrite=force) as out:
+                out.writelines(line.encode() for line in lines)
     report = {
         "pairs": len(pairs), "left_out": int((~pairs.whole_N).sum()), "source_words": len(pairs.source.vocabulary),
         "target_words": len(pairs.target.vocabulary), "translations": len(found.table.words),
@@ -89,22 +90,7 @@ def align(
         _print_summary(report)
 
 
-def _write_links(
-    pairs: Any, found: Alignment, back: Alignment | None, way: str, output: Path | None, *, force: bool
-) -> None:
-    from modlm.counts.translation import links_of, pharaoh
-    from modlm.formats.output import text_output
-
-    lines = (f"{pharaoh(one)}\n" for one in links_of(pairs, found.links, None if back is None else back.links, way=way))
-    if output is None:
-        sys.stdout.writelines(lines)
-        return
-    with text_output(output, overwrite=force) as out:
-        out.writelines(line.encode() for line in lines)
-
-
 def _print_summary(report: dict[str, Any]) -> None:
-    """The numbers for people."""
     left = f" ({report['left_out']:,} with an empty side left out)" if report["left_out"] else ""
     print(f"{report['pairs']:,} pairs{left}; ", end="")
     print(f"{report['source_words']:,} source words, {report['target_words']:,} target words")

@@ -1,14 +1,13 @@
 """`modlm families`: what columns, mixers, bodies of nets, smoothing families and engines there are."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated, Any
+import dataclasses
+import inspect
+from typing import Annotated, Any
 
 from modlm.cli.options import Json, argument
 from modlm.cli.printing import print_json, print_table
-
-if TYPE_CHECKING:
-    from modlm.families import Family, Member
+from modlm.errors import choose
+from modlm.families import FAMILIES, Family, Member
 
 
 def families(
@@ -24,9 +23,6 @@ def families(
     modlm families
     modlm families blocks --json
     """  # fmt: skip
-    from modlm.errors import choose
-    from modlm.families import FAMILIES
-
     chosen = [choose(FAMILIES, family, what="family")] if family else list(FAMILIES.values())
     found = [described(one, member) for one in chosen for member in one.members.values()]
     if json:
@@ -38,9 +34,6 @@ def families(
 
 def described(family: Family, member: Member) -> dict[str, Any]:
     """A member, with what can be set of it: what a block is configured by, the parameters of a smoothing family."""
-    import dataclasses
-    import inspect
-
     kind = family[member.name]
     made = getattr(kind, "configured", None) if family.name == "blocks" else None
     settings = list(inspect.signature(made).parameters)[1:] if made else []

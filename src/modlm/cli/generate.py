@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import modlm
 from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, SourceSentence, option
 from modlm.cli.printing import print_json
 
@@ -29,11 +30,8 @@ def generate(
     """  # fmt: skip
     import numpy as np
 
-    from modlm.model.folder import load
-    from modlm.model.sampling import Sampling
-
-    sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, max_words=max_words)
-    lm = load(model, tokenizer=tokenizer)
+    sampling = modlm.Sampling(temperature=temperature, top_k=top_k, top_p=top_p, max_words=max_words)
+    lm = modlm.load(model, tokenizer=tokenizer)
     lm = lm if source is None else lm.given(source)
     rng = np.random.default_rng(seed)
     given = lm.vocabulary.split(context)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import modlm
 from modlm.cli import options
 from modlm.cli.options import Force, Json, argument, option, text_options
 from modlm.cli.outcome import refuse_existing
@@ -55,13 +56,11 @@ def index(
     modlm find index "words in a row"
     modlm overlap index test.txt
     """  # fmt: skip
-    from modlm.counts.indexing import index_text
-
     if not add:
         refuse_existing(output, force=force)
     begun = time.perf_counter()
     reading = text_options(vocab, tokenizer, max_words, min_count=min_count, encoding_errors=encoding_errors)
-    made = index_text(
+    made = modlm.index_text(
         [Path(text) for text in texts], output, documents=documents, field=field, memory=memory, add=add,
         overwrite=force, **{name: getattr(reading, name) for name in reading.__slots__},
     )  # fmt: skip
@@ -92,9 +91,7 @@ def find(
     modlm find index "all rights reserved"
     modlm find index "the quick brown" -k 3 --json
     """  # fmt: skip
-    from modlm.counts.suffixes import TextIndex
-
-    opened = TextIndex.open(folder)
+    opened = modlm.TextIndex.open(folder)
     begun = time.perf_counter()
     found = opened.find(words, limit=limit, context=context)
     seconds = time.perf_counter() - begun
@@ -133,9 +130,8 @@ def overlap(
     modlm overlap index essay.txt --least 12 --json
     """  # fmt: skip
     from modlm.counts.overlap import overlaps
-    from modlm.counts.suffixes import TextIndex
 
-    opened = TextIndex.open(folder)
+    opened = modlm.TextIndex.open(folder)
     reports = [overlaps(opened, path, least=least) for path in files]
     if json:
         print_json([report.as_dict() for report in reports])

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json as json_module
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import modlm
 from modlm.cli.options import EncodingErrors, Json, Threads, argument, option
 from modlm.cli.printing import print_json, print_orders, print_table, size
 from modlm.errors import InputError
 from modlm.ground.files import folder_bytes
-
-if TYPE_CHECKING:
-    from modlm.store.manifest import Verify
-    from modlm.text.vocabulary import Vocabulary
+from modlm.store.manifest import Verify, is_folder
 
 About = dict[str, Any]
 
@@ -38,7 +36,6 @@ def inspect(
     modlm inspect train.txt.gz --json
     """  # fmt: skip
     from modlm.formats.kinds import is_binary, kind_of
-    from modlm.store.manifest import is_folder
 
     if not path.exists():
         raise InputError("there is no such file or folder.", path=path)
@@ -56,9 +53,7 @@ def inspect(
 
 
 def describe_model(path: Path, verify: Verify) -> About:
-    from modlm.model.folder import load
-
-    model = load(path, verify=verify)
+    model = modlm.load(path, verify=verify)
     about = _vocabulary(model.vocabulary)
     manifest = json_module.loads((path / "model.json").read_bytes())  # which `load` has checked
     counts = manifest["about"].get("counts")  # a model would read all of its counts to tell
@@ -84,11 +79,10 @@ def describe_counts(path: Path, verify: Verify) -> About:
 
 def describe_text(path: Path, verify: Verify, encoding_errors: str = "strict") -> About:
     """A corpus folder, or a text, which is read as a whole."""
-    from modlm.text.corpus import Corpus
-
-    corpus = (
-        Corpus.open(path, verify=verify) if path.is_dir() else Corpus.from_text(path, encoding_errors=encoding_errors)
-    )
+    if path.is_dir():
+        corpus = modlm.Corpus.open(path, verify=verify)
+    else:
+        corpus = modlm.Corpus.from_text(path, encoding_errors=encoding_errors)
     about: About = {"sentences": corpus.sentences, "text_words": corpus.words, "unknown": corpus.unknown}
     return about | (_vocabulary(corpus.vocabulary) if path.is_dir() else {"words": len(corpus.vocabulary)})
 
@@ -125,7 +119,7 @@ DESCRIBERS: dict[str, Callable[..., About]] = {
 }  # fmt: skip
 
 
-def _vocabulary(vocabulary: Vocabulary) -> About:
+def _vocabulary(vocabulary: modlm.Vocabulary) -> About:
     units = {"units": vocabulary.units} if vocabulary.units != "words" else {}
     return {"words": len(vocabulary), **units, **vocabulary.fingerprints()}
 

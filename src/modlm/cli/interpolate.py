@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import modlm
 from modlm.cli.options import Force, Json, ModelOutput, Threads, argument, option, several
 from modlm.cli.outcome import refuse_existing
 from modlm.cli.printing import bar, describe_perplexity, number, print_json, print_table, size
 from modlm.ground.files import folder_bytes
-
-if TYPE_CHECKING:
-    from modlm.model.mixture import Mixture
+from modlm.store.manifest import is_folder
 
 
 def interpolate(
@@ -64,12 +63,9 @@ def interpolate(
     from modlm.blocks.cache import CacheBlock
     from modlm.blocks.infinite import InfiniteBlock
     from modlm.blocks.online import OnlineBlock
-    from modlm.counts.suffixes import TextIndex
-    from modlm.model.folder import card_of, load, save
+    from modlm.model.folder import card_of
     from modlm.model.interpolation import block_name
     from modlm.model.interpolation import interpolate as tuned
-    from modlm.store.manifest import is_folder
-    from modlm.text.vocabulary import Vocabulary
 
     refuse_existing(output, force=force)
     over = over or ("models" if len(models) > 1 or online or cache else "orders")
@@ -81,8 +77,8 @@ def interpolate(
     loaded: dict[str, Any] = {}
     for path in models:
         name = block_name(path.resolve().name.removesuffix(".gz").removesuffix(".arpa"), loaded)
-        loaded[name] = InfiniteBlock(TextIndex.open(path)) if is_folder(path, kind="index") else load(path)
-    words = Vocabulary.from_file(vocab) if vocab else None
+        loaded[name] = InfiniteBlock(modlm.TextIndex.open(path)) if is_folder(path, kind="index") else modlm.load(path)
+    words = modlm.Vocabulary.from_file(vocab) if vocab else None
     result = tuned(loaded, tune, over=over, extra=names, vocabulary=words, mixer=mixer, columns=learning)
     history = {"perplexity": result.history[-1], "equal_weights": result.history[0], "steps": len(result.history)}
     report: dict[str, Any] = {"over": over, "mixer": mixer, "weights": result.weights, "alone": result.alone}
@@ -91,12 +87,12 @@ def interpolate(
     if test is not None:
         report["test"] = {"text": str(test), **result.mixture.perplexity(test).as_dict()}
     title = f"Mixture ({mixer}) over {over} of {', '.join(path.name for path in models)}"
-    save(result.mixture, output, card=card_of(title, _facts(result.mixture, report)), overwrite=force)
+    modlm.save(result.mixture, output, card=card_of(title, _facts(result.mixture, report)), overwrite=force)
     report |= {"output": str(output), "bytes": folder_bytes(output)}
     print_json(report) if json else _print_report(report)
 
 
-def _facts(mixture: Mixture, report: dict[str, Any]) -> list[str]:
+def _facts(mixture: modlm.Mixture, report: dict[str, Any]) -> list[str]:
     facts = [
         f"Weights tuned on {Path(report['tune']['text']).name}, perplexity {number(report['tune']['perplexity'])}",
         f"Vocabulary: {len(mixture.vocabulary):,} words, sha256 {mixture.vocabulary.fingerprint}",

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import modlm
 from modlm.cli.options import ForeignTokenizer, Json, ModelArgument, SourceSentence, argument, option
 from modlm.cli.printing import print_json, print_predictions
 
@@ -24,9 +25,7 @@ def next_words(
     modlm next model "said it" --middle -k 5 --json
     modlm next runs/ja-en "i am" --source "私 は 元気 で す 。"
     """  # fmt: skip
-    from modlm.model.folder import load
-
-    lm = load(model, tokenizer=tokenizer)
+    lm = modlm.load(model, tokenizer=tokenizer)
     lm = lm if source is None else lm.given(source)
     predictions = lm.next_words(context, k, start=not middle)
     if json:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import modlm
 from modlm.cli import options
 from modlm.cli.options import argument, option, several, text_options
 from modlm.cli.outcome import as_typed, refuse_existing
@@ -14,12 +15,6 @@ from modlm.errors import ConfigError, choose
 from modlm.families import SMOOTHERS
 from modlm.ground.files import folder_bytes
 from modlm.ground.progress import quietly
-
-if TYPE_CHECKING:
-    from modlm.counts.counts import Counts
-    from modlm.model.mixture import Mixture
-    from modlm.model.ngram_lm import NgramLM
-    from modlm.text.vocabulary import Vocabulary
 
 
 def ngram(
@@ -105,11 +100,10 @@ def ngram(
     from modlm.counts.engine import bytes_of
     from modlm.formats.kinds import kind_of
     from modlm.model.compact_lm import FORMS, CompactLM, in_form
-    from modlm.model.folder import card_of, save
+    from modlm.model.folder import card_of
     from modlm.model.ngram.arpa import save_arpa
     from modlm.model.ngram.estimation import check_estimation, mixture_from_counts
     from modlm.model.ngram.readable_counts import counts_of
-    from modlm.model.ngram_lm import NgramLM
     from modlm.model.ngram_size import BITS, fitted
 
     places = several(positions, int, option="--positions", example="4,3,2")
@@ -145,7 +139,7 @@ def ngram(
     if counts is not None:
         found.save(counts, overwrite=force)
     smoothed: dict[str, Any] = {"smoothing": smoothing, "held_out": held_out, "discounts": losses or None}
-    model: NgramLM | Mixture
+    model: modlm.NgramLM | modlm.Mixture
     with quietly():  # notes stand in the summary
         if places:
             model = mixture_from_counts(found, extra=constants, **smoothed)
@@ -156,7 +150,7 @@ def ngram(
             model = CompactLM.from_counts(found, extra=constants, **smoothed)
         else:
             pruned: dict[str, Any] = {"prune": thresholds, "prune_entropy": prune_entropy}
-            model = NgramLM.from_counts(found, extra=constants, **smoothed, **pruned)
+            model = modlm.NgramLM.from_counts(found, extra=constants, **smoothed, **pruned)
             model = model if form is None else in_form(model, form, bits)
     if spelling:
         from modlm.model.spelling import spelling_of
@@ -171,7 +165,7 @@ def ngram(
         perplexity = model.perplexity(valid, encoding_errors=encoding_errors)
         report["valid"] = {"text": str(valid), **perplexity.as_dict()}
     title, facts = card_lines(model.vocabulary, inputs, report)
-    save(model, output, card=card_of(title, facts, command=as_typed("ngram")), overwrite=force)
+    modlm.save(model, output, card=card_of(title, facts, command=as_typed("ngram")), overwrite=force)
     report["output"], report["bytes"] = str(output), folder_bytes(output)
     if arpa is not None:
         save_arpa(model, arpa, overwrite=force)
@@ -180,12 +174,10 @@ def ngram(
     print_json(report) if json else print_summary(report)
 
 
-def described(model: NgramLM | Mixture, counts: Counts) -> dict[str, Any]:
-    from modlm.model.mixture import Mixture
-
+def described(model: modlm.NgramLM | modlm.Mixture, counts: modlm.Counts) -> dict[str, Any]:
     about: dict[str, Any] = {"order": counts.order, "words": len(model.vocabulary), "sentences": counts.sentences}
     about["units"] = model.vocabulary.units
-    if isinstance(model, Mixture):
+    if isinstance(model, modlm.Mixture):
         estimates = model.blocks["ngram"].estimates  # type: ignore[attr-defined]
         about["smoothing"] = estimates.smoother.name
         about["discounts"] = [table[1:].tolist() for table in estimates.discounts]
@@ -216,7 +208,7 @@ def print_summary(report: dict[str, Any]) -> None:
         print(f"{report['arpa']}: the same model as an ARPA file")
 
 
-def card_lines(vocabulary: Vocabulary, inputs: list[Path], report: dict[str, Any]) -> tuple[str, list[str]]:
+def card_lines(vocabulary: modlm.Vocabulary, inputs: list[Path], report: dict[str, Any]) -> tuple[str, list[str]]:
     """The title of `card.md` and its facts: what the model was trained on, and its numbers."""
     facts = [
         f"Trained on: {', '.join(path.name for path in inputs)} ({report['sentences']:,} sentences)",

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import modlm
 from modlm.cli import documents
 from modlm.cli.options import (
     Conf,
@@ -27,9 +28,6 @@ from modlm.cli.options import (
 )
 from modlm.cli.printing import finite, print_json
 from modlm.errors import ConfigError, InputError
-
-if TYPE_CHECKING:
-    from modlm.model.language_model import LanguageModel
 
 BLOCK_BYTES = 1 << 18  # of text that is scored at a time
 
@@ -84,8 +82,6 @@ def score(
     modlm score model 'hdfs://data/web/*.parquet' --documents --id url -o hdfs://data/scores --master spark://host:7077
     zcat web.gz | modlm score model --documents --normalize words --split-sentences | head
     """  # fmt: skip
-    from modlm.model.folder import load
-
     if source is not None and (by_document or len(texts or ()) != 1 or texts == [Path("-")]):
         raise ConfigError("--source has the source of each line of a text. Name one text, a file, without --documents.")
     if by_document:
@@ -121,7 +117,7 @@ def score(
         raise ConfigError("--output, --keep, --buckets, --id and --engine are about documents. Add --documents.")
     if sys.stdout.isatty():
         os.environ["MODLM_PROGRESS"] = "0"  # a bar would stand between the lines
-    lm = load(model, tokenizer=tokenizer)
+    lm = modlm.load(model, tokenizer=tokenizer)
     each = [
         scored(lm, text, source=source, with_words=words, encoding_errors=encoding_errors)
         for text in texts or [Path("-")]
@@ -142,7 +138,7 @@ def score(
 
 
 def scored(
-    lm: LanguageModel, text: Path, *, source: Path | None = None, with_words: bool, encoding_errors: str = "strict"
+    lm: modlm.LanguageModel, text: Path, *, source: Path | None, with_words: bool, encoding_errors: str
 ) -> Iterator[dict[str, Any]]:
     """A record for each sentence, in order, as soon as it is read; a few thousand are in memory at a time."""
     from modlm.blocks.block import ALONE, Beside
