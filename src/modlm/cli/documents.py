@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from modlm.cli.options import option, spark_settings
+import modlm
+from modlm.cli.options import option
 from modlm.cli.outcome import as_typed, refuse_existing, resumable
 from modlm.errors import ConfigError
 
@@ -37,20 +38,20 @@ def prepared(normalize: str, split_sentences: bool) -> Any:
 
 
 def run(
-    model: Path,
-    files: list[Path],
-    output: Path | None,
-    options: DocumentOptions,
-    *,
-    command: str,
-    force: bool,
-    tokenizer: Path | None,
-    **about: Any,
-) -> Ranking:
-    """Score the files; a run that was killed is known again by its files and settings."""
+    model: Path, files: list[Path], output: Path | None, options: DocumentOptions, *, command: str, force: bool,
+    tokenizer: Path | None, spark: dict[str, Any] | None = None, **about: Any,
+) -> Ranking:  # fmt: skip
+    """Score the files, with settings of Spark there; a run that was killed is known again by its files and settings."""
     from modlm.evaluation.document_files import check_output, score_files
-    from modlm.model.folder import load
 
+    tokens = str(tokenizer) if tokenizer else None
+    if spark is not None:
+        from modlm.evaluation.documents_on_spark import score_on_spark
+
+        if output is None:
+            raise ConfigError("On a cluster records go to the files of a folder. Name it with --output.")
+        refuse_existing(output, force=force)
+        return score_on_spark(str(model), files, output, options, tokenizer=tokens, overwrite=force, **spark)
     check_output(output, files)
     refuse_existing(output, force=force)
     if output is not None:
@@ -60,29 +61,8 @@ def run(
     about |= {"model": str(model), "files": inputs, "tokenizer": str(tokenizer)}
     about |= {name: value for name, value in vars(options).items() if name not in apart}
     about = {name: repr(value) for name, value in about.items()}
-    return score_files(load(model, tokenizer=tokenizer), files, output, options, about=about, overwrite=force)
-
-
-def run_on_spark(
-    model: Path,
-    files: list[Path],
-    output: Path | None,
-    options: DocumentOptions,
-    *,
-    tokenizer: Path | None,
-    master: str | None,
-    conf: list[str] | None,
-    force: bool,
-) -> Ranking:
-    from modlm.evaluation.documents_on_spark import score_on_spark
-
-    if output is None:
-        raise ConfigError("On a cluster records go to the files of a folder. Name it with --output.")
-    refuse_existing(output, force=force)
-    return score_on_spark(
-        str(model), files, output, options, tokenizer=str(tokenizer) if tokenizer else None,
-        master=master, conf=spark_settings(conf), overwrite=force,
-    )  # fmt: skip
+    lm = modlm.load(model, tokenizer=tokens)
+    return score_files(lm, files, output, options, about=about, overwrite=force)
 
 
 def summary(ranking: Ranking) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from modlm.cli.options import Json, Threads, argument, option
-from modlm.cli.outcome import resumable
+from modlm.cli.outcome import as_typed, resumable
 from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
 from modlm.ground.progress import span
@@ -98,14 +98,11 @@ def reproduce(
     if dry_run:
         print_needs(needs, rerun=rerun, as_json=json)
         return
-    words = ["modlm", "reproduce", name, *(word for each in rows for word in ("--row", each))]
+    words = ["modlm", "reproduce", name]
     words += ["--rerun"] if rerun else []
     words += ["--seeds", str(seeds)] if seeds > 1 else []
     words += ["--scale", scale] if scale != "here" else []
-    places = [word for each in corpus or [] for word in ("--corpus", each)]
-    places += ["--runs", str(runs)] if runs is not None else []
-    places += ["--recipes", str(recipes)] if recipes is not None else []
-    resumable(shlex.join(words + places))
+    resumable(as_typed("reproduce"))
     if not redraw:
         run_all(all_runs, needs, minutes=minutes)
     show(all_runs, chosen, rows, output, command=shlex.join(words) if name == ALL else "", as_json=json)

@@ -25,6 +25,7 @@ from modlm.cli.options import (
     argument,
     option,
     several,
+    spark_settings,
 )
 from modlm.cli.printing import finite, print_json
 from modlm.errors import ConfigError, InputError
@@ -100,15 +101,11 @@ def score(
             raise ConfigError(f"--engine takes threads or spark, not {engine!r}.")
         if engine == "threads" and (master or conf):
             raise ConfigError("--master and --conf are for the engine spark, but --engine is threads.")
-        if engine == "spark":
-            ranking = documents.run_on_spark(
-                model, files, output, options, tokenizer=tokenizer, master=master, conf=conf, force=force
-            )
-        else:
-            ranking = documents.run(
-                model, files, output, options, tokenizer=tokenizer, command="score", force=force,
-                normalize=normalize, split_sentences=split_sentences,
-            )  # fmt: skip
+        ranking = documents.run(
+            model, files, output, options, command="score", force=force, tokenizer=tokenizer, normalize=normalize,
+            split_sentences=split_sentences,
+            spark={"master": master, "conf": spark_settings(conf)} if engine == "spark" else None,
+        )  # fmt: skip
         if output is not None:
             numbers = documents.summary(ranking) | {"output": str(output)}
             print_json(numbers) if json else print("  ".join(f"{name} {value}" for name, value in numbers.items()))
