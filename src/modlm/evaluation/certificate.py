@@ -39,7 +39,6 @@ class Case:
 
     @property
     def text(self) -> Tokens:
-        """All of it."""
         return (*self.before, self.word, *self.behind)
 
 
@@ -66,8 +65,6 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a law."""
-
     law: str
     says: str
     status: str
@@ -95,11 +92,9 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether no law is broken."""
         return all(verdict.status != BROKEN for verdict in self.verdicts)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
         return {"holds": self.holds, **asdict(self)}
 
 

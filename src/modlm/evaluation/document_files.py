@@ -254,7 +254,6 @@ def _scored(
 
 
 def warn_of_sums(model: LanguageModel, ranking: Ranking) -> None:
-    """What should be known when all is done."""
     warn_of_unknown(model, ranking.words, ranking.unknown, ranking.documents, ranking.strange)
     if ranking.broken:
         logging.getLogger("modlm").warning(f"{ranking.broken:,} broken records were left out")

@@ -112,7 +112,6 @@ def of_server(address: str, named: str) -> Subject:
 
 
 def asked(address: str, body: dict[str, Any] | None = None) -> Any:
-    """The answer of a server."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
     try:

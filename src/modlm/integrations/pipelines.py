@@ -53,7 +53,6 @@ class AddScores:
         return {name: np.asarray(getattr(scores, name)) for name in COLUMNS}
 
     def __call__(self, batch: Any) -> Any:
-        """Add the columns."""
         if self.field not in batch:
             raise InputError(
                 f"The batch has no column {self.field!r} but {', '.join(map(str, batch))}. Say with field= where the "

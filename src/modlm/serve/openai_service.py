@@ -91,6 +91,5 @@ class OpenAiService:
 
 
 def usage(prompts: Sequence[Prompt], choices: Sequence[Choice]) -> dict[str, int]:
-    """Numbers of tokens."""
     given, drawn = sum(len(prompt.places) for prompt in prompts), sum(choice.words for choice in choices)
     return {"prompt_tokens": given, "completion_tokens": drawn, "total_tokens": given + drawn}

@@ -60,13 +60,11 @@ class CompletionRequest(BaseModel):
 
     @property
     def prompts(self) -> list[str | list[int]]:
-        """One or several, as a list."""
         given: Any = self.prompt
         return [given] if isinstance(given, str) or isinstance(given[0], int) else given
 
     @property
     def stops(self) -> list[str]:
-        """One or several, as a list."""
         return [self.stop] if isinstance(self.stop, str) else self.stop
 
 

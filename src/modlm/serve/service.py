@@ -45,12 +45,10 @@ class Json(Response):
 
     @classmethod
     def of(cls, answer: Any) -> Self:
-        """The answer, written."""
         return cls(orjson.dumps(answer))
 
 
 def event(told: dict[str, Any]) -> bytes:
-    """A server-sent event."""
     return b"data: " + orjson.dumps(told) + b"\n\n"
 
 
@@ -237,7 +235,6 @@ class Service:
             yield portion
 
     async def events(self, generation: Generation) -> AsyncIterator[bytes]:
-        """The words as server-sent events."""
         async for portion in self.portions(generation):
             yield b"".join(map(event, portion))
         yield event({"done": True, "reason": generation.reason})

@@ -55,7 +55,6 @@ class Sessions:
         return {"model": served.name, "session": name, **about}
 
     def forget(self, served: Served, name: str) -> dict[str, Any]:
-        """End a session."""
         session = self._found(served, name)
         with self._lock:
             self._open.pop((served.name, name), None)

@@ -104,7 +104,6 @@ class Result:
     """Seconds, tokens a second, bytes."""
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
         texts = {
             text: {name: found.as_dict() for name, found in mixtures.items()} for text, mixtures in self.texts.items()
         }
@@ -130,7 +129,6 @@ class Prepared:
 
     @property
     def blocks(self) -> dict[str, Block]:
-        """The columns of D."""
         return {LM: self.block, NGRAM: self.ngram, **self.others}
 
     def read_as(self, config: AdaptConfig) -> Self:

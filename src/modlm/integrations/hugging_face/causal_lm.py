@@ -104,7 +104,6 @@ class CausalLm:
         return cls(model.to(device, getattr(torch, dtype)), vocabulary, start=start)
 
     def features(self, reading: Reading) -> tuple[str, ...]:
-        """What is told of each distribution."""
         return FEATURES + (tuple(f"lm hidden {unit}" for unit in range(self.units)) if reading.hidden else ())
 
     def sequences(self, ids: Ids, reading: Reading) -> list[Ints]:

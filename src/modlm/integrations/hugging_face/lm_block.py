@@ -93,21 +93,17 @@ class CausalLmBlock(Block):
         return Rows(probs_T1, features_TF)
 
     def after(self, windows_BC: Ids, beside: Beside = ALONE) -> tuple[Floats, Floats]:
-        """The whole column and features after each window."""
         probs_BJ, features_BF = self.lm.after(windows_BC, self.reading)
         return probs_BJ[:, :, None].astype(np.float64), features_BF.astype(np.float64)
 
     def rows_after(self, windows_BC: Ids, words_B: Ids, beside: Beside = ALONE) -> Rows:
-        """The row of D for a token after each window."""
         return entries(*self.after(windows_BC), words_B)
 
     def parts(self) -> Parts:
-        """Where the model lies and how it reads."""
         return Parts({**self.source, "reading": asdict(self.reading), "features": list(self.features)})
 
     @classmethod
     def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> Self:
-        """The block that a folder speaks of."""
         from modlm.integrations.hugging_face.causal_lm import Reading
 
         if not (features := tuple(stored.list_of("features", str))):

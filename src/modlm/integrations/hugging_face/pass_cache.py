@@ -26,8 +26,6 @@ PART = 2048  # positions in a file, at least
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What a pass gave."""
-
     values_PX: Singles
     """At every predicted place of the text: log P, then features."""
     computed: int
