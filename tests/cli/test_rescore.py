@@ -52,6 +52,10 @@ def test_the_report_for_people(files: Files, lists: Path, ok: Modlm) -> None:
     for part in ("50 utterances of 10 sessions, 100 hypotheses", "weights: lm-weight", "first pass", "oracle", "WER %"):
         assert part in out
     assert "best score" not in out  # the first of each list has the best score
+    records = map(json.loads, lists.read_text(encoding="utf-8").splitlines())
+    unsorted = lists.with_name("unsorted.jsonl")
+    unsorted.write_text("".join(json.dumps(one | {"nbest": one["nbest"][::-1]}) + "\n" for one in records))
+    assert "best score" in ok("rescore", files.model, unsorted).out
     assert "nan" not in ok("rescore", files.model, lists, "--draws", 0).out
 
 

@@ -1,11 +1,10 @@
 """`modlm rescore`: n-best lists in a new order, weights tuned on a development part, errors before and after."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from modlm.cli.options import Force, Json, ModelArgument, Threads, argument, option, several
 from modlm.cli.outcome import refuse_existing
@@ -13,9 +12,7 @@ from modlm.cli.printing import print_json, print_table
 from modlm.errors import ConfigError
 from modlm.ground.progress import percent
 
-if TYPE_CHECKING:
-    from modlm.evaluation.rescored_lists import Measured, Prepared
-
+RATES = ("wer", "cer")
 SCORES = {"log": "logarithms", "probability": "probabilities", "cost": "costs", "none": "not looked at"}
 
 
@@ -73,7 +70,7 @@ def rescore(
     modlm rescore model test.nbest.gz --dev dev.nbest.gz --tune ref.txt
     modlm rescore model lists.jsonl --lm-weight 0.6 --word-penalty 1 --best hyp.txt
     """  # fmt: skip
-    from modlm.evaluation.rescored_lists import TEST, prepare, refuse_shared
+    from modlm.evaluation.rescored_lists import DEVELOPMENT, TEST, prepare, refuse_shared
     from modlm.evaluation.rescored_lists import rescore as rescored
     from modlm.evaluation.rescoring import LM
     from modlm.formats.nbest import read_nbest
@@ -115,31 +112,28 @@ def rescore(
         "floor": main.floor or None, "unknown": main.unknown, "impossible": main.impossible,
         "weights": asdict(found.weights), "tuned": found.tuned, "unit": unit, "seed": seed,
     }  # fmt: skip
+    measured = {name: part.as_dict() for name, part in found.measured.items()}
     written = [str(path) for path in (output, best) if path is not None]
-    silent = TEST not in found.measured and not written
+    silent = TEST not in measured and not written
     if json:
-        report |= {name: part.as_dict() for name, part in found.measured.items()} | {"output": written}
         pairs = zip(main.nbest.utterances, best_U.tolist(), strict=True) if silent else ()
         hypotheses = [{"utt": utterance, "hyp": main.nbest.hypotheses[place]} for utterance, place in pairs]
-        print_json(report | ({"best": hypotheses} if silent else {}))
+        print_json(report | measured | {"output": written} | ({"best": hypotheses} if silent else {}))
         return
     if silent:
         for line in best_lines(main.nbest, best_U):
             print(line)
         return
-    _print_lists(report, main, found.measured)
-    _print_measured(found.measured)
+    _print_lists(report, str(main.nbest.path), measured.get(DEVELOPMENT))
+    _print_measured(measured)
     for name in written:
         print(f"wrote {name}")
 
 
-def _print_lists(report: dict[str, Any], main: Prepared, measured: dict[str, Measured]) -> None:
-    from modlm.evaluation.error_rate import UNITS
-    from modlm.evaluation.rescored_lists import DEVELOPMENT
-
+def _print_lists(report: dict[str, Any], path: str, tuned_on: dict[str, Any] | None) -> None:
     floor = f", 0 taken as {report['floor']:.3g}" if report["floor"] else ""
     print(
-        f"{main.nbest.path}: {report['utterances']:,} utterances of {report['sessions']:,} sessions, "
+        f"{path}: {report['utterances']:,} utterances of {report['sessions']:,} sessions, "
         f"{report['hypotheses']:,} hypotheses; scores are {SCORES[report['scores']]}{floor}"
     )
     print(f"words that the model does not know: {percent(report['unknown'])}")
@@ -147,32 +141,31 @@ def _print_lists(report: dict[str, Any], main: Prepared, measured: dict[str, Mea
         print(f"hypotheses to which the model gives probability 0: {report['impossible']:,}")
     shown = ", ".join(f"{name.replace('_', '-')} {value:.4g}" for name, value in report["weights"].items() if value)
     how = ""
-    if report["tuned"]:
-        part = measured[DEVELOPMENT]
-        how = f" (tuned on {part.utterances:,} utterances of {part.sessions:,} sessions to {UNITS[report['unit']]})"
+    if tuned_on:
+        part = f"{tuned_on['utterances']:,} utterances of {tuned_on['sessions']:,} sessions"
+        how = f" (tuned on {part} to {'WER' if report['unit'] == 'words' else 'CER'})"
     print(f"weights: {shown or 'none'}{how}")
 
 
-def _print_measured(found: dict[str, Measured]) -> None:
-    from modlm.evaluation.error_rate import UNITS
-    from modlm.evaluation.rescored_lists import systems_that_differ
-
-    systems = systems_that_differ(list(found.values()))
-    for name, part in found.items():
-        title = name if len(found) > 1 else "errors"
-        print(f"\n{title}: {part.utterances:,} utterances of {part.sessions:,} sessions, {part.changed:,} changed")
+def _print_measured(measured: dict[str, dict[str, Any]]) -> None:
+    found = [part[rate] for part in measured.values() for rate in RATES]
+    unsorted = any(own["best_score"]["errors"] != own["first_pass"]["errors"] for own in found)
+    systems = ["first_pass", *(["best_score"] if unsorted else []), "rescored", "oracle"]
+    for name, part in measured.items():
+        title = name if len(measured) > 1 else "errors"
+        print(
+            f"\n{title}: {part['utterances']:,} utterances of {part['sessions']:,} sessions, {part['changed']:,} changed"
+        )
         rows = []
         for system in systems:
-            cells = [system]
-            for unit in UNITS:
-                rate = part.rates[unit][system]
-                cells += [f"{100 * rate.rate:.2f}", _interval(rate.low, rate.high)]
-            rows.append(cells)
-        print_table(["", *(cell for unit in UNITS.values() for cell in (f"{unit} %", "95% interval"))], rows)
-        for unit, label in UNITS.items():
-            change = part.changes[unit]
-            drawn = f" ({_interval(change.low, change.high, '+')}), better with probability {change.better:.3f}"
-            print(f"{label} {100 * change.difference:+.2f}{drawn if change.better == change.better else ''}")
+            own = [part[rate][system] for rate in RATES]
+            cells = [(f"{100 * one['rate']:.2f}", _interval(*one["interval"])) for one in own]
+            rows.append([system.replace("_", " "), *chain.from_iterable(cells)])
+        print_table(["", *chain.from_iterable((f"{rate.upper()} %", "95% interval") for rate in RATES)], rows)
+        for rate in RATES:
+            change, better = part[rate]["change"], part[rate]["change"]["probability_better"]
+            drawn = f" ({_interval(*change['interval'], '+')}), better with probability {better:.3f}"
+            print(f"{rate.upper()} {100 * change['difference']:+.2f}{drawn if better == better else ''}")
 
 
 def _interval(low: float, high: float, sign: str = "") -> str:

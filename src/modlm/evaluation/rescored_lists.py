@@ -183,14 +183,6 @@ def measure(
     return Measured(len(chosen_UM), len(names), rates, changes, changed)
 
 
-def systems_that_differ(measured: Sequence[Measured]) -> list[str]:
-    """SYSTEMS without the best score where that is always the first hypothesis, as in sorted lists."""
-    same = all(
-        own[SYSTEMS[SCORED]].errors == own[SYSTEMS[FIRST]].errors for part in measured for own in part.rates.values()
-    )
-    return [system for system in SYSTEMS if not (same and system == SYSTEMS[SCORED])]
-
-
 @dataclass(frozen=True, slots=True)
 class Rescored:
     """The weights, and what they change."""
