@@ -132,18 +132,15 @@ def rescore(
 
 def _print_lists(report: dict[str, Any], path: str, tuned_on: dict[str, Any] | None) -> None:
     floor = f", 0 taken as {report['floor']:.3g}" if report["floor"] else ""
-    print(
-        f"{path}: {report['utterances']:,} utterances of {report['sessions']:,} sessions, "
-        f"{report['hypotheses']:,} hypotheses; scores are {SCORES[report['scores']]}{floor}"
-    )
+    scores = f"scores are {SCORES[report['scores']]}{floor}"
+    print(f"{path}: {_counted(report)}, {report['hypotheses']:,} hypotheses; {scores}")
     print(f"words that the model does not know: {percent(report['unknown'])}")
     if report["impossible"]:
         print(f"hypotheses to which the model gives probability 0: {report['impossible']:,}")
     shown = ", ".join(f"{name.replace('_', '-')} {value:.4g}" for name, value in report["weights"].items() if value)
     how = ""
     if tuned_on:
-        part = f"{tuned_on['utterances']:,} utterances of {tuned_on['sessions']:,} sessions"
-        how = f" (tuned on {part} to {'WER' if report['unit'] == 'words' else 'CER'})"
+        how = f" (tuned on {_counted(tuned_on)} to {'WER' if report['unit'] == 'words' else 'CER'})"
     print(f"weights: {shown or 'none'}{how}")
 
 
@@ -153,9 +150,7 @@ def _print_measured(measured: dict[str, dict[str, Any]]) -> None:
     systems = ["first_pass", *(["best_score"] if unsorted else []), "rescored", "oracle"]
     for name, part in measured.items():
         title = name if len(measured) > 1 else "errors"
-        print(
-            f"\n{title}: {part['utterances']:,} utterances of {part['sessions']:,} sessions, {part['changed']:,} changed"
-        )
+        print(f"\n{title}: {_counted(part)}, {part['changed']:,} changed")
         rows = []
         for system in systems:
             own = [part[rate][system] for rate in RATES]
@@ -166,6 +161,10 @@ def _print_measured(measured: dict[str, dict[str, Any]]) -> None:
             change, better = part[rate]["change"], part[rate]["change"]["probability_better"]
             drawn = f" ({_interval(*change['interval'], '+')}), better with probability {better:.3f}"
             print(f"{rate.upper()} {100 * change['difference']:+.2f}{drawn if better == better else ''}")
+
+
+def _counted(part: dict[str, Any]) -> str:
+    return f"{part['utterances']:,} utterances of {part['sessions']:,} sessions"
 
 
 def _interval(low: float, high: float, sign: str = "") -> str:
