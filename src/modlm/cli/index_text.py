@@ -1,12 +1,10 @@
 """`modlm index`, `modlm find` and `modlm overlap`: texts in which any words in a row are found at once."""
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import modlm
 from modlm.cli import options
@@ -14,9 +12,6 @@ from modlm.cli.options import Force, Json, argument, option, text_options
 from modlm.cli.outcome import refuse_existing
 from modlm.cli.printing import print_json, print_table, size
 from modlm.ground.files import folder_bytes
-
-if TYPE_CHECKING:
-    from modlm.counts.suffixes import Hit
 
 IndexArgument = Annotated[Path, argument("DIR", "The folder of an index.")]
 SHOWN = 160  # characters of the words that were found; all of them are in the JSON
@@ -95,22 +90,22 @@ def find(
     begun = time.perf_counter()
     found = opened.find(words, limit=limit, context=context)
     seconds = time.perf_counter() - begun
+    hits = [asdict(hit) for hit in found.hits]
     if json:
-        hits = [asdict(hit) for hit in found.hits]
         print_json({"words": words, "count": found.count, "hits": hits, "seconds": seconds})
         return
     print(f"{found.count:,} times in {opened.words:,} {opened.vocabulary.units}")
-    for hit in found.hits:
-        print_hit(hit)
-    if found.count > len(found.hits) > 0:
-        print(f"and {found.count - len(found.hits):,} more places; show more with --limit")
+    for hit in hits:
+        print_hit(**hit)
+    if found.count > len(hits) > 0:
+        print(f"and {found.count - len(hits):,} more places; show more with --limit")
 
 
-def print_hit(hit: Hit) -> None:
+def print_hit(source: str, line: int, before: str, words: str, after: str, **about: Any) -> None:
     """A place, with the words in colour where that is seen, and the middle of a long stretch left out."""
     bold, faint, plain = (BOLD, FAINT, PLAIN) if sys.stdout.isatty() else ("", "", "")
-    words = hit.words if len(hit.words) <= SHOWN else f"{hit.words[: SHOWN // 2]} … {hit.words[-SHOWN // 2 :]}"
-    print(f"{faint}{hit.source}:{hit.line}{plain}  {hit.before} {bold}{words}{plain} {hit.after}".rstrip())
+    words = words if len(words) <= SHOWN else f"{words[: SHOWN // 2]} … {words[-SHOWN // 2 :]}"
+    print(f"{faint}{source}:{line}{plain}  {before} {bold}{words}{plain} {after}".rstrip())
 
 
 def overlap(
@@ -142,4 +137,4 @@ def overlap(
     longest = sorted((one for report in reports for one in report.stretches), key=lambda one: -one.length)
     for one in longest[:limit]:
         print(f"{one.source}:{one.line}, {one.length} words, as in:")
-        print_hit(one.hit)
+        print_hit(**asdict(one.hit))

@@ -1,12 +1,10 @@
 """`modlm train`: a run from a file, a preset or flags to a folder with its model, journal and checkpoints."""
 
-from __future__ import annotations
-
 import math
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from modlm.cli.options import (
     DryRun,
@@ -25,9 +23,6 @@ from modlm.errors import ConfigError, OutputError, require
 from modlm.ground.files import folder_bytes
 from modlm.ground.progress import percent
 from modlm.nets.config import one_of
-
-if TYPE_CHECKING:
-    from modlm.training.run_folder import Result
 
 CONFIG = "config.toml"
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -145,7 +140,8 @@ def train(
         resumable(None)  # the first process says it
     result = trained(settings, output, resume=resume, device=device, tensorboard=tensorboard)
     if first:
-        print_result(result, as_json=json)
+        report = result.as_dict() | {"bytes": folder_bytes(result.model)}
+        print_json(report) if json else print_result(report)
 
 
 # ---- what to run -----------------------------------------------------------------------------------------------------
@@ -210,24 +206,22 @@ def check_device(device: str) -> None:
 # ---- what came out ---------------------------------------------------------------------------------------------------
 
 
-def print_result(result: Result, *, as_json: bool) -> None:
-    if as_json:
-        print_json(result.as_dict() | {"bytes": folder_bytes(result.model)})
-        return
-    print(f"{result.kind} model, {result.parameters:,} parameters; {ENDS[result.stopped]}")
-    train = result.best.get("train_perplexity")  # from while it was trained
-    found = {} if result.stopped == "fitted" else {"train": train if isinstance(train, float) else math.inf}
-    found["valid"] = result.valid_perplexity
-    found |= {} if result.test_perplexity is None else {"test": result.test_perplexity}
-    masses = {name: result.best.get(f"{name}_dense_mass") for name in found}
+def print_result(result: dict[str, Any]) -> None:
+    print(f"{result['kind']} model, {result['parameters']:,} parameters; {ENDS[result['stopped']]}")
+    best, fitted = result["best"], result["stopped"] == "fitted"
+    train = best.get("train_perplexity")  # from while it was trained
+    found = {} if fitted else {"train": train if isinstance(train, float) else math.inf}
+    found |= {name: result[f"{name}_perplexity"] for name in ("valid", "test")}
+    masses = {name: best.get(f"{name}_dense_mass") for name in found}
     rows = [
         [name, number(perplexity), percent(mass) if isinstance(mass := masses[name], float) else "–"]
         for name, perplexity in found.items()
+        if perplexity is not None
     ]
     print_table(["text", "perplexity", "weight on dense columns"], rows)
-    if result.stopped != "fitted":
+    if not fitted:
         print(
-            f"{result.words:,} words in {result.epochs:.4g} epochs, {result.words_per_second:,.0f} words/s, "
-            f"{result.seconds:,.0f} s with evaluations; the best of {result.evaluations} evaluations"
+            f"{result['words']:,} words in {result['epochs']:.4g} epochs, {result['words_per_second']:,.0f} words/s, "
+            f"{result['seconds']:,.0f} s with evaluations; the best of {result['evaluations']} evaluations"
         )
-    print(f"{result.model}: {size(folder_bytes(result.model))}")
+    print(f"{result['model']}: {size(result['bytes'])}")
