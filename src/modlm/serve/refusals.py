@@ -76,7 +76,7 @@ def handle_failures(app: FastAPI) -> None:
 
 
 def refusal_of(request: Request, error: Exception) -> RefusedError:
-    """What a failure means to the client: ours, or the framework's own (no such path or method, an unreadable body)."""
+    """What a failure means to the client: ours, or the framework's own (no such path or method)."""
     if isinstance(error, RefusedError):
         return error
     if isinstance(error, RequestValidationError):
@@ -90,8 +90,6 @@ def refusal_of(request: Request, error: Exception) -> RefusedError:
         allowed = (error.headers or {}).get("Allow", "")
         message = f"{path} does not take {request.method}, but {allowed}. GET /docs says how."
         return RefusedError(405, "wrong_method", message, allow=allowed)
-    if error.status_code == 400:
-        return bad("invalid_json", "The body cannot be read. It must be one JSON object in UTF-8.")
     return RefusedError(error.status_code, "refused", str(error.detail))
 
 

@@ -9,15 +9,11 @@ from modlm.text.vocabulary import END_NAME, START_NAME, split_words
 
 def lines_of(text: str) -> list[str]:
     """The sentences of a text, one per line as in files: an empty line is an empty sentence."""
-    if not text:
-        raise bad("empty_text", "The text is empty, so there is nothing to score. Send one sentence per line.")
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def check_sentences(sentences: Sequence[str], limits: Limits, *, each: int = 1) -> int:
     """The number of words; refuses what is too much if each counts so often, or what no sentence may hold."""
-    if not sentences:
-        raise bad("empty_text", "There are no sentences, so there is nothing to score. Send at least one.")
     if len(sentences) > limits.max_sentences:
         raise too_large(
             "too_many_sentences",
