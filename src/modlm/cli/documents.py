@@ -1,7 +1,5 @@
 """What `modlm score --documents` and `modlm filter` share: options, and how a killed run is known again."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,9 +36,9 @@ def prepared(normalize: str, split_sentences: bool) -> Any:
 
 
 def run(
-    model: Path, files: list[Path], output: Path | None, options: DocumentOptions, *, command: str, force: bool,
+    model: Path, files: list[Path], output: Path | None, options: "DocumentOptions", *, command: str, force: bool,
     tokenizer: Path | None, spark: dict[str, Any] | None = None, **about: Any,
-) -> Ranking:  # fmt: skip
+) -> "Ranking":  # fmt: skip
     """Score the files, with settings of Spark there; a run that was killed is known again by its files and settings."""
     from modlm.evaluation.document_files import check_output, score_files
 
@@ -65,7 +63,7 @@ def run(
     return score_files(lm, files, output, options, about=about, overwrite=force)
 
 
-def summary(ranking: Ranking) -> dict[str, Any]:
+def summary(ranking: "Ranking") -> dict[str, Any]:
     return {
         "documents": ranking.documents, "without_words": ranking.empty, "broken": ranking.broken,
         "words": ranking.words, "unknown": ranking.unknown,

@@ -1,7 +1,5 @@
 """`modlm inspect`: what a path is, and what is in it."""
 
-from __future__ import annotations
-
 import json as json_module
 from collections.abc import Callable
 from pathlib import Path
@@ -119,7 +117,7 @@ DESCRIBERS: dict[str, Callable[..., About]] = {
 }  # fmt: skip
 
 
-def _vocabulary(vocabulary: modlm.Vocabulary) -> About:
+def _vocabulary(vocabulary: "modlm.Vocabulary") -> About:
     units = {"units": vocabulary.units} if vocabulary.units != "words" else {}
     return {"words": len(vocabulary), **units, **vocabulary.fingerprints()}
 

@@ -1,7 +1,5 @@
 """`modlm interpolate`: one model out of several, or out of the orders of one, with weights tuned to a text."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -92,7 +90,7 @@ def interpolate(
     print_json(report) if json else _print_report(report)
 
 
-def _facts(mixture: modlm.Mixture, report: dict[str, Any]) -> list[str]:
+def _facts(mixture: "modlm.Mixture", report: dict[str, Any]) -> list[str]:
     facts = [
         f"Weights tuned on {Path(report['tune']['text']).name}, perplexity {number(report['tune']['perplexity'])}",
         f"Vocabulary: {len(mixture.vocabulary):,} words, sha256 {mixture.vocabulary.fingerprint}",

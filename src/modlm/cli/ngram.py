@@ -1,7 +1,5 @@
 """`modlm ngram`: text or counts to an n-gram model."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -174,7 +172,7 @@ def ngram(
     print_json(report) if json else print_summary(report)
 
 
-def described(model: modlm.NgramLM | modlm.Mixture, counts: modlm.Counts) -> dict[str, Any]:
+def described(model: "modlm.NgramLM | modlm.Mixture", counts: "modlm.Counts") -> dict[str, Any]:
     about: dict[str, Any] = {"order": counts.order, "words": len(model.vocabulary), "sentences": counts.sentences}
     about["units"] = model.vocabulary.units
     if isinstance(model, modlm.Mixture):
@@ -208,7 +206,7 @@ def print_summary(report: dict[str, Any]) -> None:
         print(f"{report['arpa']}: the same model as an ARPA file")
 
 
-def card_lines(vocabulary: modlm.Vocabulary, inputs: list[Path], report: dict[str, Any]) -> tuple[str, list[str]]:
+def card_lines(vocabulary: "modlm.Vocabulary", inputs: list[Path], report: dict[str, Any]) -> tuple[str, list[str]]:
     """The title of `card.md` and its facts: what the model was trained on, and its numbers."""
     facts = [
         f"Trained on: {', '.join(path.name for path in inputs)} ({report['sentences']:,} sentences)",

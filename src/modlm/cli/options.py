@@ -1,7 +1,5 @@
 """Arguments and options that several commands share, and how lists in them are written."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -119,7 +117,7 @@ def several(text: str, kind: Callable[[str], T], *, option: str, example: str) -
         raise typer.BadParameter(message) from None
 
 
-def text_options(vocab: Path | None, tokenizer: Path | None, max_words: int | None, **others: Any) -> TextOptions:
+def text_options(vocab: Path | None, tokenizer: Path | None, max_words: int | None, **others: Any) -> "TextOptions":
     """How to read texts: with the words of --vocab or the tokens of --tokenizer, if one of them is given."""
     from modlm.text.options import TextOptions
     from modlm.text.tokens import TokenVocabulary

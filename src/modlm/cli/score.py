@@ -1,7 +1,5 @@
 """`modlm score`: the log-probability of every sentence, of every word, or of every document."""
 
-from __future__ import annotations
-
 import json as json_module
 import os
 import sys
@@ -135,7 +133,7 @@ def score(
 
 
 def scored(
-    lm: modlm.LanguageModel, text: Path, *, source: Path | None, with_words: bool, encoding_errors: str
+    lm: "modlm.LanguageModel", text: Path, *, source: Path | None, with_words: bool, encoding_errors: str
 ) -> Iterator[dict[str, Any]]:
     """A record for each sentence, in order, as soon as it is read; a few thousand are in memory at a time."""
     from modlm.blocks.block import ALONE, Beside

@@ -1,7 +1,5 @@
 """N-best lists scored by a model, weights tuned on some of them, and the errors before, after, and at best."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -98,11 +96,6 @@ def refuse_shared(one: NBest, other: NBest) -> None:
         )
 
 
-def measured(prepared: Prepared, part_U: Bools, weights: Weights, *, rng: np.random.Generator, draws: int) -> Measured:
-    chosen_UM = choices(prepared.lists, weights.array(), prepared.errors["words"].distances)
-    return measure(chosen_UM, prepared.errors, prepared.sessions_U, part_U, rng=rng, draws=draws)
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
     """Rescored minus first pass, as a difference of rates, and the probability that rescoring is better."""
@@ -139,6 +132,11 @@ class Measured:
             for unit, own in self.rates.items()
         }
         return {"utterances": self.utterances, "sessions": self.sessions, "changed": self.changed, **rates}
+
+
+def measured(prepared: Prepared, part_U: Bools, weights: Weights, *, rng: np.random.Generator, draws: int) -> Measured:
+    chosen_UM = choices(prepared.lists, weights.array(), prepared.errors["words"].distances)
+    return measure(chosen_UM, prepared.errors, prepared.sessions_U, part_U, rng=rng, draws=draws)
 
 
 def choices(lists: Lists, weights_F: Floats, distances_H: Ints) -> Ints:
