@@ -68,13 +68,14 @@ def interrupted_message() -> str:
 
 def in_flags(message: str) -> str:
     """A message of the library in the words of the command line."""
-    for python, here in PHRASES.items():
-        message = message.replace(python, here)
     message = SETTINGS.sub(lambda found: f"--{found[0].replace('_', '-')}", message)
-    return KEYWORDS.sub(
+    message = KEYWORDS.sub(
         lambda found: f"{FLAGS.get(found[1], '--' + found[1].replace('_', '-'))} {found[2] or ''}".rstrip(),
         RESUME.sub(r"modlm train --resume -o \1", message),
     )
+    for python, here in PHRASES.items():  # last, since what is said here may look like Python
+        message = message.replace(python, here)
+    return message
 
 
 def explain(error: BaseException) -> str:
