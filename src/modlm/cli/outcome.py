@@ -44,8 +44,10 @@ def refuse_existing(*targets: Path | None, force: bool) -> None:
 
 def _stamp(path: Path) -> tuple[int, int] | None:
     """What tells a file or folder from the one that replaced it; nothing where there is none."""
-    found = path.stat() if path.exists() else None
-    return found and (found.st_ino, found.st_mtime_ns)
+    if not path.exists():
+        return None
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns
 
 
 def as_typed(command: str) -> str:
