@@ -159,7 +159,8 @@ def _print_measured(measured: dict[str, dict[str, Any]]) -> None:
         print_table(["", *chain.from_iterable((f"{rate.upper()} %", "95% interval") for rate in RATES)], rows)
         for rate in RATES:
             change, better = part[rate]["change"], part[rate]["change"]["probability_better"]
-            drawn = f" ({_interval(*change['interval'], '+')}), better with probability {better:.3f}"
+            low, high = change["interval"]
+            drawn = f" ({_interval(low, high, '+')}), better with probability {better:.3f}"
             print(f"{rate.upper()} {100 * change['difference']:+.2f}{drawn if better == better else ''}")
 
 
