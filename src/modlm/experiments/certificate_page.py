@@ -30,7 +30,6 @@ def write(found: Certificate, path: Path) -> None:
 
 
 def page(found: Certificate) -> str:
-    """The page for people."""
     untested = sum(one.status == UNTESTED for one in found.verdicts)
     answer = "No law is broken." if found.holds else "It is not: a law is broken."
     if found.holds and untested:

@@ -144,7 +144,6 @@ def _sections(result: DemoResult) -> Iterable[tuple[str, str]]:
 
 
 def section(title: str, content: str) -> str:
-    """A titled box."""
     return f"<section>\n<h2>{escape(title)}</h2>\n{content}</section>\n"
 
 
@@ -154,12 +153,10 @@ def wide(title: str, content: str) -> str:
 
 
 def note(said: str) -> str:
-    """Small print."""
     return f'<p class="note">{escape(said)}</p>\n'
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, best: int | None = None) -> str:
-    """A name and numbers in each row."""
     kinds = ("", *(' class="number"' for _ in columns[1:]))
     head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(columns, kinds, strict=True))
     body = "".join(

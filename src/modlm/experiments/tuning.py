@@ -37,8 +37,6 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One trial."""
-
     number: int
     state: str
     """complete, given up, or failed."""

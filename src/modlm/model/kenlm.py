@@ -31,7 +31,6 @@ LN10 = float(np.log(10.0))
 
 
 def read_model(path: str | os.PathLike[str]) -> KenlmModel:
-    """The model of a KenLM binary."""
     return KenlmModel(open_binary(Path(path)))
 
 
@@ -49,17 +48,14 @@ class KenlmModel(LanguageModel):
 
     @property
     def order(self) -> int:
-        """The highest order."""
         return self.binary.order
 
     def described(self) -> dict[str, Any]:
-        """Structure and n-grams."""
         words = "listed at its end" if self.binary.has_words else "as hashes only"
         about = {"model": "KenLM binary", "structure": self.binary.described(), "order": self.order}
         return about | {"ngrams": list(self.binary.counts), "names of words": words}
 
     def log_probs(self, ids: Ids) -> Floats:
-        """Natural logarithm of P for each word of a text; 0 at `<s>`."""
         out = np.empty(len(ids))
         walk = partial(query_kernels.score_text, self.binary.data, self.binary.plan, self._theirs, ids)
         in_parallel([partial(walk, *cuts.tolist(), out) for cuts in parts_of(ids, self.vocabulary.start, 1)])
@@ -67,15 +63,12 @@ class KenlmModel(LanguageModel):
         return out
 
     def word_probs(self, ids: Ids) -> Floats:
-        """P of each word of a text, 1 at `<s>`."""
         return np.exp(self.log_probs(ids))
 
     def start(self, count: int = 1) -> Ids:
-        """The state before the first word."""
         return self._advance(self._empty(count), np.full(count, self.vocabulary.start, np.uint32))[0]
 
     def advance(self, states: Ids, words: Ids) -> tuple[Ids, Floats]:
-        """The states after one more word each, and the logarithm of its probability."""
         new_states, _, log10_probs = self._advance(states, words)
         return new_states, log10_probs * LN10
 
@@ -91,13 +84,11 @@ class KenlmModel(LanguageModel):
         return new_BS, orders, out
 
     def distributions(self, states: Ids) -> Floats:
-        """P of every word after each state."""
         words_J = np.arange(len(self.vocabulary), dtype=np.uint32)
         rows = in_parallel([partial(self._advance, np.repeat(row[None], len(words_J), 0), words_J) for row in states])
         return np.exp(np.stack([log10_probs for _, _, log10_probs in rows]) * LN10)
 
     def state_after(self, windows_BC: Ids) -> Ids:
-        """The states that windows of words lead to."""
         states = self._empty(len(windows_BC))
         for column in range(windows_BC.shape[1]):
             states = self._advance(states, windows_BC[:, column])[0]
@@ -120,7 +111,6 @@ class KenlmModel(LanguageModel):
 
     @classmethod
     def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> KenlmModel:
-        """The model whose file a folder keeps."""
         data = stored.array("kenlm", np.uint8)
         model = cls(stored.checked(lambda: binary_in(data, stored.path), (InputError,)))
         if model.vocabulary.fingerprint != vocabulary.fingerprint:

@@ -85,7 +85,6 @@ class Mixture(LanguageModel):
         return max(1, self.context_length if self._reads_on else min(self.context_length, LONGEST))
 
     def described(self) -> dict[str, Any]:
-        """Its mixer and blocks."""
         about = self.mixer.described(self.layout.names)
         if "model" not in about:
             counted = any(not isinstance(block, ConstantBlock) for block in self.dense.values())
@@ -98,7 +97,6 @@ class Mixture(LanguageModel):
 
     @property
     def source_vocabulary(self) -> Vocabulary | None:
-        """The words of the sources that it looks at, if it does."""
         own = [self.mixer.source_vocabulary, *(block.source_vocabulary for block in self.dense.values())]
         return next(filter(None, own), None)
 
@@ -147,7 +145,6 @@ class Mixture(LanguageModel):
         return np.concatenate([np.zeros(0), *(log_probs for _, log_probs in self.along([ids], beside))])
 
     def word_probs(self, ids: Ids) -> Floats:
-        """P of each word."""
         return np.exp(self.log_probs(ids))
 
     def along(self, texts: Iterable[Ids], beside: Beside = ALONE) -> Iterator[tuple[Ids, Floats]]:
@@ -164,7 +161,6 @@ class Mixture(LanguageModel):
             yield ids, out
 
     def sentence_log_probs(self, ids: Ids, beside: Beside = ALONE) -> Floats:
-        """log P of each word, each sentence on its own."""
         if not (self.learners or self._keeps_lines):
             return self.read(ids, beside)[0]
         bounds = pairwise([*np.flatnonzero(ids == self.vocabulary.start).tolist(), len(ids)])
@@ -297,7 +293,6 @@ class Mixture(LanguageModel):
         return out_BJ
 
     def _weights(self, states: States, features: list[Floats]) -> Floats:
-        """The weights of all columns, from the features of each block."""
         features_BF = np.concatenate([np.zeros((len(states), 0)), *features], axis=1)
         return np.exp(self.mixer.log_weights(*self._seen_by_mixer(states, features_BF))[0])
 
@@ -372,7 +367,6 @@ class Mixture(LanguageModel):
     # ---- on disk -------------------------------------------------------------------------------------------------
 
     def parts(self) -> Parts:
-        """All blocks, each in a folder of its own, the mixer and the vocabulary."""
         own = self.mixer.parts()
         blocks = parts_of_blocks(self.blocks)
         mixer = {"kind": self.mixer.kind, **own.settings}

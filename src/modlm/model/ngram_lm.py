@@ -95,12 +95,10 @@ class NgramLM(LanguageModel):
         return f"{type(self).__name__}(order {self.order}, {sizes}, {how})"
 
     def parts(self) -> Parts:
-        """See `model.ngram.parts`."""
         return parts_of(self.vocabulary, self.compiled, self.counts, self.settings, self.notes)
 
     @classmethod
     def from_parts(cls, stored: Folder, vocabulary: Vocabulary) -> NgramLM:
-        """The model that a folder keeps."""
         compiled, rest = read_parts(stored, vocabulary)
         return cls(vocabulary, compiled, **rest)
 
@@ -249,7 +247,6 @@ class NgramLM(LanguageModel):
         return sentence_kernels.SentenceScorer(self.vocabulary, self.compiled)
 
     def score(self, sentence: str | Sequence[str]) -> float:
-        """The natural logarithm of a sentence's probability, its end included."""
         fast = isinstance(sentence, str) and self.vocabulary.units == "words" and self.spelling is None
         return self._sentence_scorer(sentence) if fast else super().score(sentence)  # type: ignore[arg-type]
 
@@ -283,15 +280,12 @@ class NgramLM(LanguageModel):
         return self._spelled(NgramLM(self.vocabulary, self.compiled.resident(), **inner))  # type: ignore[arg-type]
 
     def word_probs(self, ids: Ids) -> Floats:
-        """P of each word of a text, 1 at `<s>`."""
         return self.form.score(ids)
 
     def start(self, count: int = 1) -> Ints:
-        """The state before the first word."""
         return np.full(count, self.form.start, dtype=np.int64)
 
     def advance(self, states: Ints, words: Ids) -> tuple[Ints, Floats]:
-        """The states after one more word each, and the logarithm of its probability."""
         new_states, _, probs = self.form.advance(states, np.asarray(words, dtype=np.uint32))
         with np.errstate(divide="ignore"):
             return new_states, np.log(probs)
@@ -305,7 +299,6 @@ class NgramLM(LanguageModel):
         return self.form.distributions(np.asarray(states, dtype=np.int64), as_logs=True)
 
     def state_after(self, windows_BC: Ids) -> Ints:
-        """The states that windows of words lead to."""
         states = np.zeros(len(windows_BC), dtype=np.int64)
         for column in range(windows_BC.shape[1]):
             states = self.form.advance(states, np.ascontiguousarray(windows_BC[:, column]))[0]

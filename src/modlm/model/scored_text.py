@@ -265,7 +265,7 @@ def with_source(model: LanguageModel, text: Any, source: Any, *, encoding_errors
         return Parallel.read(source, text, *read)
     ids = text.ids if text.vocabulary == model.vocabulary else text.vocabulary.mapping(model.vocabulary)[text.ids]
     target = replace(text, ids=ids, vocabulary=model.vocabulary)
-    return Parallel.aligned(Corpus.read(source, read[0]), target, str(source), "the text")
+    return Parallel(Corpus.read(source, read[0]), target, (str(source), "the text"))
 
 
 def scored_along(

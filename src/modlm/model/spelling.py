@@ -67,16 +67,13 @@ class Spelling:
         return np.where(np.diff(np.append(begins, len(ids))) > 2, sums, 0.0)
 
     def log_prob(self, word: str) -> float:
-        """log P of one spelling."""
         return float(self.log_probs(encode_bytes(f"{word}\n".encode(), Vocabulary.from_words(()))).sum())
 
     def parts(self) -> Parts:
-        """What a model folder keeps of it."""
         return self.model.parts().within(PLACE)
 
 
 def read_spelling(stored: Folder) -> Spelling:
-    """The one that a model folder keeps."""
     inner = stored.part("spelling", inside=PLACE)
     vocabulary = vocabulary_in(inner, what="spelling model was")
     if vocabulary != BYTES:

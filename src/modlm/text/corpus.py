@@ -7,6 +7,7 @@ line is a sentence without words, `<s> </s>`, as it is for KenLM.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,9 +20,9 @@ import numpy as np
 from modlm.errors import ConfigError, VocabularyError
 from modlm.ground.arrays import Ids, Ints, joined
 from modlm.ground.files import new_folder
-from modlm.store.manifest import Verify
+from modlm.store.manifest import Verify, manifest_name
 from modlm.store.npy import NpyWriter, write_npy
-from modlm.text.corpus_folder import IDS, PIECE, check_ids, read_folder, write_record
+from modlm.text.corpus_folder import IDS, KIND, PIECE, check_ids, read_folder
 from modlm.text.folds import fold_cuts
 from modlm.text.options import TextOptions
 from modlm.text.reading import Reading, TextSize, read
@@ -117,7 +118,9 @@ class Corpus:
         for name, data in self.vocabulary.files().items():
             (folder / name).write_bytes(data)
         numbers = {"ids": len(self.ids), "sentences": self.sentences, "unknown": self.unknown}
-        write_record(folder, {**numbers, "sources": list(self.sources), **self.vocabulary.fingerprints()})
+        record = {"format": f"modlm {KIND}", "version": 1, **numbers, "sources": list(self.sources)}
+        text = json.dumps({**record, **self.vocabulary.fingerprints()}, indent=2) + "\n"
+        (folder / manifest_name(KIND)).write_text(text)
 
     @property
     def words(self) -> int:

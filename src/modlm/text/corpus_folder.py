@@ -6,9 +6,8 @@ looks at every id instead.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,15 +25,8 @@ PIECE = 1 << 22  # ids looked at together when a corpus is checked
 
 
 class Numbers(NamedTuple):
-    """What a corpus counts."""
-
     sentences: int
     unknown: int
-
-
-def write_record(folder: Path, numbers: dict[str, Any]) -> None:
-    record = {"format": f"modlm {KIND}", "version": 1, **numbers}
-    (folder / manifest_name(KIND)).write_text(json.dumps(record, indent=2) + "\n")
 
 
 def read_folder(path: Path, *, verify: Verify) -> tuple[Ids, Vocabulary, Numbers, tuple[int, ...]]:

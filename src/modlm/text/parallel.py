@@ -29,25 +29,25 @@ class Parallel:
 
     source: Corpus
     target: Corpus
+    names: tuple[str, str] = ("the source", "the target")
+    """What they were read from, for messages."""
 
     def __post_init__(self) -> None:
         if len(self.source) != len(self.target):
-            raise _not_aligned("the source", len(self.source), "the target", len(self.target))
+            raise InputError(
+                f"{self.names[0]} has {len(self.source):,} lines and {self.names[1]} has {len(self.target):,}, but "
+                f"line by line one must be the translation of the other. Give files with as many lines; what has no "
+                f"translation is an empty line."
+            )
 
     @classmethod
     def read(
         cls, source: Text, target: Text, options: TextOptions = READ_ALL, target_options: TextOptions | None = None
     ) -> Parallel:
         """Two texts with as many lines; the options are for both unless the target has its own."""
-        named = [str(source_of(text)) if not isinstance(text, list) else "the sentences" for text in (source, target)]
-        return cls.aligned(Corpus.read(source, options), Corpus.read(target, target_options or options), *named)
-
-    @classmethod
-    def aligned(cls, source: Corpus, target: Corpus, source_name: str, target_name: str) -> Parallel:
-        """Of two corpora that were read from texts of these names."""
-        if len(source) != len(target):
-            raise _not_aligned(source_name, len(source), target_name, len(target))
-        return cls(source, target)
+        first, second = ("the sentences" if isinstance(own, list) else str(source_of(own)) for own in (source, target))
+        own = target_options or options
+        return cls(Corpus.read(source, options), Corpus.read(target, own), (first, second))
 
     def __len__(self) -> int:
         return len(self.target)
@@ -70,7 +70,6 @@ class Parallel:
         return np.flatnonzero(kept_N)
 
     def swapped(self) -> Parallel:
-        """The other direction."""
         return Parallel(self.target, self.source)
 
 
@@ -78,10 +77,3 @@ def words_of(corpus: Corpus) -> list[Ids]:
     """The words of each sentence, without boundaries."""
     ids, starts = np.asarray(corpus.ids), corpus.starts.tolist()
     return [ids[first + 1 : after - 1] for first, after in pairwise(starts)]
-
-
-def _not_aligned(source: str, lines: int, target: str, others: int) -> InputError:
-    return InputError(
-        f"{source} has {lines:,} lines and {target} has {others:,}, but line by line one must be the translation of "
-        f"the other. Give files with as many lines; what has no translation is an empty line."
-    )

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
@@ -85,7 +85,7 @@ class Files:
                 before = _state(stream)
                 real = isinstance(stream, io.RawIOBase | io.BufferedReader)  # not what a test put there
                 pipe = stream if self.eager and before is None and real else None
-                yield from _whole_lines(_reader(stream, _name(path)), _name(path), block_bytes, pipe)
+                yield from _whole_lines(_Pieces(stream, _name(path)), _name(path), block_bytes, pipe)
                 if _state(stream) != before:
                     raise InputError(
                         "it was written to while it was read, so what was read of it is neither the old nor the new. "
@@ -109,16 +109,9 @@ class Sentences:
 
     def blocks(self, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
         """The sentences as lines; their line numbers are their places in the sequence, from 1."""
-        reader = _Reader()
-        reader.pieces = self._pieces()
-        yield from _whole_lines(reader, str(self), block_bytes)
-
-    def _pieces(self) -> Iterator[bytes]:
-        items = iter(self.items)
-        number = 0
-        while batch := list(islice(items, SENTENCES)):
-            yield as_lines(batch, number)
-            number += len(batch)
+        items, numbers = iter(self.items), count(step=SENTENCES)
+        batches = iter(lambda: list(islice(items, SENTENCES)), [])
+        yield from _whole_lines(map(as_lines, batches, numbers), str(self), block_bytes)
 
 
 def source_of(text: Text) -> Files | Sentences:
@@ -168,81 +161,67 @@ def as_lines(batch: Sequence[object], number: int = 0) -> bytes:
     return (text + "\n").encode("utf-8", "surrogatepass")
 
 
-class _Reader:
-    """Fills buffers from pieces of any length; no line is longer than `longest`."""
+class _Pieces:
+    """What a file holds, unpacked, piece by piece; no line of it is longer than `longest`."""
 
-    def __init__(self, longest: int = LINE_BYTES) -> None:
-        self.longest = longest
-        self.pieces: Iterator[bytes] = iter(())
-        self.pending = memoryview(b"")
+    def __init__(self, stream: BinaryIO, source: str) -> None:
+        self.stream, self.longest = stream, LINE_BYTES
         self.consumed = 0
         """Bytes taken from disk."""
-        self.pipe: BinaryIO | None = None
-        self.dry = self.ended = False
+        head = b""
+        while len(head) < MAGIC_BYTES and (more := stream.read(MAGIC_BYTES - len(head))):
+            head += more
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise InputError(
+                "this is UTF-16, but text must be UTF-8. Convert it with: iconv -f UTF-16 -t UTF-8", path=source
+            )
+        self._unpacked = self._taken(head)
+        if packing := packing_of(head):
+            self.longest, self._unpacked = PACKED_LINE_BYTES, unpacked(packing, self._unpacked, source)
 
-    def taking(self, stream: BinaryIO, head: bytes) -> Iterator[bytes]:
-        """What the file holds, counted; the head has been read already."""
-        piece = head
+    def _taken(self, piece: bytes) -> Iterator[bytes]:
         while piece:
             self.consumed += len(piece)
             yield piece
-            piece = getattr(stream, "read1", stream.read)(PIECE_BYTES)
+            piece = getattr(self.stream, "read1", self.stream.read)(PIECE_BYTES)
 
-    def fill(self, data: bytearray, filled: int, limit: int) -> int:
-        """Read until the limit or the end, or until a pipe is dry; how far the data is filled then."""
-        begun, self.dry = filled, False
-        while filled < limit:
-            while not self.pending:
-                if self.pipe is not None and filled > begun and not select.select([self.pipe], [], [], SOON)[0]:
-                    self.dry = True
-                    return filled
-                piece = next(self.pieces, None)
-                if piece is None:
-                    self.ended = True
-                    return filled
-                self.pending = memoryview(piece)
-            got = min(limit - filled, len(self.pending))
-            data[filled : filled + got], self.pending = self.pending[:got], self.pending[got:]
-            filled += got
-        return filled
+    def __iter__(self) -> Iterator[bytes]:
+        return self._unpacked
 
 
-def _reader(stream: BinaryIO, source: str) -> _Reader:
-    head = b""
-    while len(head) < MAGIC_BYTES and (more := stream.read(MAGIC_BYTES - len(head))):
-        head += more
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(
-            "this is UTF-16, but text must be UTF-8. Convert it with: iconv -f UTF-16 -t UTF-8", path=source
-        )
-    packing = packing_of(head)
-    reader = _Reader(LINE_BYTES if packing is None else PACKED_LINE_BYTES)
-    pieces = reader.taking(stream, head)
-    reader.pieces = pieces if packing is None else unpacked(packing, pieces, source)
-    return reader
-
-
-def _whole_lines(reader: _Reader, source: str, block_bytes: int, pipe: BinaryIO | None = None) -> Iterator[Block]:
-    rest = bytearray(len(BYTE_ORDER_MARK))
-    del rest[reader.fill(rest, 0, len(rest)) :]
-    offset = len(rest) if rest == BYTE_ORDER_MARK else 0
-    del rest[:offset]
-    taken, first, reader.pipe, reader.ended = 0, True, pipe, False
-    while not reader.ended:
-        if len(rest) > reader.longest:
-            raise InputError(f"a line is longer than {reader.longest >> 20} MiB, so this is not a text.", path=source)
-        limit = max(block_bytes, 2 * len(rest), 1)
-        data = bytearray(limit + 1 + PADDING)
-        data[: len(rest)] = rest
-        filled = reader.fill(data, len(rest), limit)
-        if reader.ended and filled and data[filled - 1] != ord("\n"):
-            data[filled] = ord("\n")
-            filled += 1
-        size = data.rfind(b"\n", 0, filled) + 1
-        rest = data[size:filled]
+def _whole_lines(
+    pieces: _Pieces | Iterator[bytes], source: str, block_bytes: int, pipe: BinaryIO | None = None
+) -> Iterator[Block]:
+    """Blocks of pieces; where a pipe has been dry for a while, of what there is."""
+    longest, limit = getattr(pieces, "longest", LINE_BYTES), max(1, block_bytes)
+    cut = min(limit, PIECE_BYTES)
+    coming = (piece[at : at + cut] for piece in pieces for at in range(0, len(piece), cut))
+    rest, offset, taken, first, fresh, ended = bytearray(), 0, 0, True, False, False
+    while not ended:
+        limit, held, dry = max(limit, 2 * len(rest)), len(rest), False
+        data = bytearray(limit + cut + 1 + PADDING)  # one for a line end that is missing
+        data[:held] = rest
+        while held < limit and not (dry or ended):
+            dry = pipe is not None and fresh and not select.select([pipe], [], [], SOON)[0]
+            piece = b"" if dry else next(coming, b"")
+            fresh, ended = not dry, not piece and not dry
+            data[held : held + len(piece)] = piece
+            held += len(piece)
+        if first and not offset and data.startswith(BYTE_ORDER_MARK):
+            offset = len(BYTE_ORDER_MARK)
+            del data[:offset]
+            held -= offset
+        if ended and held and data[held - 1] != ord("\n"):
+            data[held] = ord("\n")
+            held += 1
+        size, limit = data.rfind(b"\n", 0, held) + 1, max(1, block_bytes)
+        rest = data[size:held]
         if size:
-            yield Block(data, size, source, offset, first, reader.consumed - taken, reader.dry)
-            offset, taken, first = offset + size, reader.consumed, False
+            consumed = getattr(pieces, "consumed", 0)
+            yield Block(data, size, source, offset, first, consumed - taken, dry)
+            offset, taken, first = offset + size, consumed, False
+        elif held > longest:
+            raise InputError(f"a line is longer than {longest >> 20} MiB, so this is not a text.", path=source)
 
 
 def _state(stream: BinaryIO) -> tuple[int, int] | None:

@@ -138,11 +138,9 @@ class TokenVocabulary(Vocabulary):
         return [TokenEncoder(self)]
 
     def split(self, sentence: str) -> list[str]:
-        """The tokens of a sentence, as they stand in the vocabulary."""
         return self.decode(self.encode(sentence))
 
     def places(self, sentence: str) -> list[tuple[int, int]]:
-        """For each token of a sentence, where in it the token begins and ends, in characters."""
         text = sentence.encode("utf-8", "replace").decode()
         places: list[tuple[int, int]] = self._parsed.encode(text, add_special_tokens=False).offsets
         return places

@@ -44,6 +44,5 @@ class Average:
         return {str(number): mean for number, mean in enumerate(self.means)}
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take over what `tensors` gave."""
         for name, mean in self.tensors().items():
             mean.copy_(tensors[name])

@@ -134,22 +134,17 @@ def _over_source(config: RunConfig, name: str, pairs: Parallel | None) -> RunBlo
 def _other_block(name: str, config: ColumnsConfig, corpus: Corpus) -> Block:
     """A block that does not come from the training text."""
     if config.block:
-        return _configured(name, config, corpus.vocabulary)
+        kind = BLOCKS[config.block]
+        if not hasattr(kind, "configured"):
+            raise ConfigError(f"columns.{name}.block: a {config.block!r} cannot be made from settings.")
+        with _settings_of(name, config):
+            block: Block = kind.configured(corpus.vocabulary, **config.settings)
+        return block
     if config.model:
         return ModelBlock(load(config.model), corpus.vocabulary)
     if config.text:
         return _smoothed(config, _count(config, _other_text(name, config, corpus)))
     return _smoothed(config, _other_counts(config, corpus.vocabulary))
-
-
-def _configured(name: str, config: ColumnsConfig, vocabulary: Vocabulary) -> Block:
-    """A block of any kind from its settings."""
-    kind = BLOCKS[config.block]
-    if not hasattr(kind, "configured"):
-        raise ConfigError(f"columns.{name}.block: a {config.block!r} cannot be made from settings.")
-    with _settings_of(name, config):
-        block: Block = kind.configured(vocabulary, **config.settings)
-    return block
 
 
 @contextmanager
@@ -169,7 +164,6 @@ def _count(config: ColumnsConfig, corpus: Corpus) -> Counts:
 
 
 def _other_text(name: str, config: ColumnsConfig, corpus: Corpus) -> Corpus:
-    """The texts that the settings name, as one."""
     texts = [Corpus.from_text(Path(path), corpus.vocabulary) for path in config.text]
     for text in texts:
         check_text(name, text, corpus)

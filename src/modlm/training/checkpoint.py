@@ -66,22 +66,19 @@ class CheckpointWriter:
     def write(self, state: RunState, tensors: Mapping[str, Tensor], best: Mapping[str, Tensor] | None) -> None:
         """Copy everything and write it in the background; `best` only when it is new."""
         self.wait()
-        copies = {f"last/{name}": tensor for name, tensor in tensors.items()}
-        copies |= {f"best/{name}": tensor for name, tensor in (best or {}).items()}
-        for name, tensor in copies.items():
-            self._copy(name, tensor)
-        arrays = {name: self._copies[f"last/{name}"] for name in tensors}
-        best_arrays = {name: self._copies[f"best/{name}"] for name in best or {}}
+        arrays = {name: self._copy(f"last/{name}", tensor) for name, tensor in tensors.items()}
+        best_arrays = {name: self._copy(f"best/{name}", tensor) for name, tensor in (best or {}).items()}
         header = {"format": FORMAT, "standing": json.dumps(state.as_dict()), "run": json.dumps(self.run)}
         self._writing = self._thread.submit(self._write, header, arrays, best_arrays, state.best_step)
 
-    def _copy(self, name: str, tensor: Tensor) -> None:
+    def _copy(self, name: str, tensor: Tensor) -> np.ndarray:
         """Into memory that is kept from one checkpoint to the next."""
         source = tensor.detach().cpu()
         copy = self._copies.get(name)
         if copy is None or copy.shape != tuple(source.shape):
             copy = self._copies[name] = np.empty(tuple(source.shape), source.numpy().dtype)
         torch.from_numpy(copy).copy_(source)
+        return copy
 
     def _write(
         self, header: dict[str, str], arrays: Mapping[str, np.ndarray], best: Mapping[str, np.ndarray], step: int
@@ -100,15 +97,11 @@ class CheckpointWriter:
             writing.result()
 
     def close(self) -> None:
-        """Finish writing."""
-        try:
+        with self._thread:
             self.wait()
-        finally:
-            self._thread.shutdown()
 
 
 def best_name(step: int) -> str:
-    """The file of the best parameters, found at a step."""
     return f"best-{step}.safetensors"
 
 
@@ -165,24 +158,21 @@ def shared_checkpoint(folder: Path, processes: Processes) -> Checkpoint | None:
     if processes.world == 1 or outline is None:
         return found[0] if found else None
     parts: list[dict[str, Tensor]] = []
-    for number, part in enumerate(("tensors", "best")):
-        own = (found[0].tensors, found[0].best)[number] if found and found[0] is not None else {}
-        parts.append({name: processes.spread(_like(own.get(name), *kind)) for name, kind in outline[part].items()})
+    for part in ("tensors", "best"):
+        own = getattr(found[0], part) if found else {
+            name: torch.empty(shape, dtype=getattr(torch, dtype)) for name, dtype, shape in outline[part]
+        }  # fmt: skip
+        parts.append({name: processes.spread(tensor) for name, tensor in own.items()})
     return Checkpoint(RunState(**outline["standing"]), outline["run"], *parts)
 
 
 def _outline(checkpoint: Checkpoint) -> dict[str, Any]:
     """A checkpoint without its numbers: names, types and shapes of its tensors, in one order for all processes."""
-    parts = {"tensors": checkpoint.tensors, "best": checkpoint.best}
     kinds = {
-        part: {name: [str(tensor.dtype).removeprefix("torch."), list(tensor.shape)] for name, tensor in values.items()}
-        for part, values in parts.items()
+        part: [(name, str(own.dtype).removeprefix("torch."), list(own.shape)) for name, own in tensors.items()]
+        for part, tensors in (("tensors", checkpoint.tensors), ("best", checkpoint.best))
     }
     return {"standing": checkpoint.state.as_dict(), "run": checkpoint.run, **kinds}
-
-
-def _like(own: Tensor | None, dtype: str, shape: list[int]) -> Tensor:
-    return torch.empty(shape, dtype=getattr(torch, dtype)) if own is None else own
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,6 @@ def preset_names() -> list[str]:
 
 
 def find_table(name: str) -> Table:
-    """The table of a file or of a preset."""
     if Path(name).is_file():
         return read_table(name)
     if name in preset_names():
@@ -130,6 +129,14 @@ def _located(value: Any, folder: Path, path: str) -> Any:
 
 def _pattern(path: str) -> str:
     return re.sub(r"^columns\.[^.]+\.", "columns.*.", path)
+
+
+def flat(table: Mapping[str, Any], prefix: str = "") -> Table:
+    """Nested settings by their path."""
+    found: Table = {}
+    for name, value in table.items():
+        found |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return found
 
 
 # ---- names and types -------------------------------------------------------------------------------------------------
@@ -215,7 +222,6 @@ def run_config(table: Table, *, where: str = "config") -> RunConfig:
 
 
 def _built(config: type[Any], table: Table) -> Any:
-    """The configuration of a table whose values have their types."""
     values = dict(table)
     for name, kind in fields_of(config).items():
         if name == COLUMNS and name in table:
@@ -245,18 +251,10 @@ def _check_groups(config: RunConfig, where: str) -> None:
 
 def check_files(config: RunConfig) -> None:
     """Refuse at once what would be missed only when it is read."""
-    lists = [(name, path) for name in ("text", "source") for path in getattr(config, name)]
-    named = {name: getattr(config, name) for name in ("valid", "test", "valid_source", "test_source")}
-    named |= {"vocabulary.file": config.vocabulary.file, "vocabulary.tokenizer": config.vocabulary.tokenizer}
-    for name, block in config.columns.items():
-        lists += [(f"columns.{name}.text", path) for path in block.text]
-        lists += [(f"columns.{name}.counts", path) for path in block.counts]
-        named[f"columns.{name}.model"] = block.model
-        paths = {own: path for own in ("index", "file") if isinstance(path := block.settings.get(own), str)}
-        named |= {f"columns.{name}.settings.{own}": path for own, path in paths.items()}
-    for setting, path in [*lists, *named.items()]:
-        if path and not Path(path).exists():
-            raise InputError(f"there is no such file, but {setting} names it.", path=path)
+    for setting, named in flat(dataclasses.asdict(config)).items():
+        for path in named if isinstance(named, tuple) else (named,):
+            if _pattern(setting) in FILES and isinstance(path, str) and path and not Path(path).exists():
+                raise InputError(f"there is no such file, but {setting} names it.", path=path)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------

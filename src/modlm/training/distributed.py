@@ -54,7 +54,6 @@ class Processes:
 
     @property
     def machines(self) -> bool:
-        """Whether there are several machines."""
         return len(self.machine) < self.world
 
     @property
@@ -86,7 +85,6 @@ class Processes:
         numbers.copy_(exact)
 
     def agreed(self, wish: bool) -> bool:
-        """Whether any process wishes so."""
         if self.world == 1:
             return wish
         wishes = torch.tensor([float(wish)], dtype=torch.float64)
@@ -183,13 +181,11 @@ class Processes:
             raise lost(self, str(error)) from error
 
     def close(self) -> None:
-        """Leave the group."""
         if self.world > 1 and distributed.is_initialized():
             distributed.destroy_process_group()
 
 
 def lost(processes: Processes, report: str) -> LostProcessError:
-    """The error of a process that can no longer reach the others."""
     reason = (report.strip() or "no reason given").splitlines()[0].rpartition("] ")[2].partition(". ")[0].rstrip(".")
     return LostProcessError(
         f"Process {processes.rank} of {processes.world} can no longer reach the others ({reason}): one was killed, "

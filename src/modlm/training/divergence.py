@@ -20,7 +20,6 @@ class DivergedError(ModlmError):
 
 
 def diverged(trainer: Trainer, number: int, nll: float) -> DivergedError:
-    """The error for a batch after whose loss or gradient the run cannot go on."""
     state = trainer.run_state
     sentences = trainer.train.sentences_of(number)
     quoted = [f"    {int(at) + 1}: {_cut(trainer.texts.sentence(int(at)))}" for at in sentences[:SHOWN]]

@@ -27,7 +27,6 @@ class Score:
 
     @property
     def perplexity(self) -> float:
-        """exp of the mean."""
         return perplexity_of(-self.mean_nll, 1)
 
     def named(self, text: str) -> dict[str, float]:

@@ -42,16 +42,10 @@ Texts = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A block of columns by the settings of its table in TOML."""
+    """A block of columns by the settings of its table in TOML, or a constant one, which is there or not."""
 
-    settings: Table
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A block that is there or not."""
-
-    name: str
+    settings: Table = field(default_factory=dict)
+    constant: str = ""
 
 
 def Ngram(text: Texts = (), **settings: Any) -> Column:  # a noun, as all that stands in `columns`
@@ -93,19 +87,19 @@ def Cache(**settings: Any) -> Column:
 Block = Kind  # the name before
 
 
-def Uniform() -> Constant:
+def Uniform() -> Column:
     """The column in which every word is as probable as any other."""
-    return Constant("uniform")
+    return Column(constant="uniform")
 
 
-def Unknown() -> Constant:
+def Unknown() -> Column:
     """The column of the unknown word."""
-    return Constant("unknown")
+    return Column(constant="unknown")
 
 
-def Delta() -> Constant:
+def Delta() -> Column:
     """The delta columns, one for each word: what makes a net predict words itself."""
-    return Constant("delta")
+    return Column(constant="delta")
 
 
 # ---- what stands in `mixer` --------------------------------------------------------------------------------------
@@ -158,7 +152,7 @@ def train(
     test: str | os.PathLike[str] | None = None,
     source: Texts | None = None,
     out: str | os.PathLike[str] | None = None,
-    columns: Mapping[str, Column | Constant | FunctionBlock] | None = None,
+    columns: Mapping[str, Column | FunctionBlock] | None = None,
     mixer: Net | str | type[nn.Module] | None = None,
     block_dropout: float | Mapping[str, Any] | None = None,
     epochs: float | None = None,
@@ -200,7 +194,7 @@ def settings_of(
     text: Texts,
     valid: str | os.PathLike[str],
     test: str | os.PathLike[str] | None = None,
-    columns: Mapping[str, Column | Constant | FunctionBlock] | None = None,
+    columns: Mapping[str, Column | FunctionBlock] | None = None,
     mixer: Net | str | type[nn.Module] | None = None,
     block_dropout: float | Mapping[str, Any] | None = None,
     epochs: float | None = None,
@@ -241,16 +235,17 @@ def _net(mixer: Net | str | type[Any]) -> Table:
     return {"net": {"body": name}}
 
 
-def _columns(columns: Mapping[str, Column | Constant | FunctionBlock], *, conditional: bool = False) -> Table:
+def _columns(columns: Mapping[str, Column | FunctionBlock], *, conditional: bool = False) -> Table:
     """The kind of a run, its constant columns and its blocks."""
-    constants = {block.name for block in columns.values() if isinstance(block, Constant)}
-    blocks: Table = {}
+    constants, blocks = set[str](), Table()
     for name, block in columns.items():
-        if isinstance(block, Column):
-            blocks[name] = dict(block.settings)
-        elif isinstance(block, FunctionBlock):
+        if isinstance(block, FunctionBlock):
             blocks[name] = {"block": block.kind, "settings": block.settings()}
-        elif not isinstance(block, Constant):
+        elif isinstance(block, Column) and block.constant:
+            constants.add(block.constant)
+        elif isinstance(block, Column):
+            blocks[name] = dict(block.settings)
+        else:
             raise ConfigError(
                 f"columns[{name!r}] is a {type(block).__name__}. Give modlm.Ngram, Model, Online, Cache, Kind, "
                 f"FunctionBlock, Uniform, Unknown or Delta."

@@ -27,7 +27,8 @@ class Journal:
 
     def add(self, line: Line) -> int:
         """Write a line; the length of the file after it. Infinite values and NaN become null."""
-        finite = {name: _finite(value) for name, value in line.items()}
+        strange = [name for name, value in line.items() if isinstance(value, float) and not math.isfinite(value)]
+        finite = {**line, **dict.fromkeys(strange)}
         try:
             with self.path.open("a", encoding="utf-8", newline="\n") as stream:
                 stream.write(json.dumps(finite, ensure_ascii=False, allow_nan=False) + "\n")
@@ -38,17 +39,11 @@ class Journal:
             raise output_error(self.path, error) from error
 
     def cut(self, length: int) -> None:
-        """Drop everything behind `length` bytes."""
         self.path.touch()
         with self.path.open("r+b") as stream:
             stream.truncate(length)
 
     def lines(self) -> list[Line]:
-        """All lines."""
         if not self.path.exists():
             return []
         return [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
-
-
-def _finite(value: Value) -> Value:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -11,6 +11,7 @@ from modlm.ground.progress import short, span, watched
 from modlm.model.scored_text import perplexity_of
 from modlm.training.journal import Line
 from modlm.training.run_state import Rules, RunState
+from modlm.training.tracking import TEXTS
 
 EVERY = 0.5  # seconds between changes of the live line
 SMOOTH = 0.9  # share of the old rate in the one shown
@@ -52,8 +53,10 @@ class Live:
         self._overwrite(self.line(state))
 
     def line(self, state: RunState) -> str:
-        """Epoch and words, words/s, perplexities, dense mass and the time to the end of the last epoch."""
-        count = max(1, state.train_words)
+        """Epoch and words, words/s, perplexities, dense mass and the time to the end, without evaluations."""
+        count, limit = max(1, state.train_words), 60 * self.rules.config.schedule.minutes
+        left = (self.rules.total_words - state.words) / max(1.0, self._rate)
+        left = min(left, max(0.0, limit - state.seconds)) if limit else left
         parts = [
             f"epoch {self.rules.epochs(state):.2f}/{self.rules.config.schedule.epochs:g}",
             f"{short(state.words)} words",
@@ -61,15 +64,9 @@ class Live:
             f"train {perplexity_of(-state.train_nll, count):.1f}",
             f"valid {self.valid or '-'}",
             f"dense {state.train_mass / count:.2f}",
-            f"ETA {span(self._remaining(state))}",
+            f"ETA {span(left)}",
         ]
         return "  ".join(parts)
-
-    def _remaining(self, state: RunState) -> float:
-        """Seconds to the end of the last epoch, or to the time limit; evaluations are not counted."""
-        left = (self.rules.total_words - state.words) / max(1.0, self._rate)
-        limit = 60 * self.rules.config.schedule.minutes
-        return min(left, max(0.0, limit - state.seconds)) if limit else left
 
     def evaluated(self, line: Line) -> None:
         """After an evaluation: its line stays on the screen."""
@@ -96,11 +93,7 @@ class Live:
         self._width = len(text)
 
     def close(self) -> None:
-        """Take the live line away."""
         self._overwrite("")
-
-
-TEXTS = ("train", "valid", "test")
 
 
 def _number(value: object) -> str:

@@ -33,7 +33,6 @@ class Noticeboard:
     clock: Callable[[], float] = time.monotonic
 
     def put(self, name: str, text: str) -> None:
-        """Say it to all."""
         self.store.set(name, text)
 
     def read(self, name: str, *, teller: int) -> str:
@@ -42,7 +41,7 @@ class Noticeboard:
         while not self.store.check([name]):
             if self.store.add(FAILURES, 0):
                 raise LostProcessError("Another process has said why.", told=True)
-            latest = self.store.add(_beats(name), 0)
+            latest = self.store.add(f"{name}/beats", 0)
             if latest != beat:
                 beat, since = latest, self.clock()
             elif self.clock() - since > self.timeout:
@@ -65,7 +64,7 @@ class Noticeboard:
         def beat() -> None:
             while not over.wait(min(SLOWEST, self.timeout / BEATS)):
                 try:
-                    self.store.add(_beats(name), 1)
+                    self.store.add(f"{name}/beats", 1)
                 except RuntimeError:  # the board is gone; whoever works here will find out
                     return
 
@@ -76,7 +75,3 @@ class Noticeboard:
         finally:
             over.set()
             thread.join()
-
-
-def _beats(name: str) -> str:
-    return f"{name}/beats"

@@ -58,14 +58,11 @@ class Optimiser:
         self.clip, self.weight_decay = config.clip, config.weight_decay
         self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
         self.update, names = RULES[config.kind]
-        self.memory = {name: [self._first(name, parameter) for parameter in self.parameters] for name in names}
+        every = [parameter.detach() for parameter in self.parameters]
+        self.memory = {name: [own.new_zeros(() if name == STEPS else own.shape) for own in every] for name in names}
         wanted = {id(parameter) for parameter in lazy} if config.lazy and names else set()
         self.lazy = [number for number, parameter in enumerate(self.parameters) if id(parameter) in wanted]
         self.eager = [number for number in range(len(self.parameters)) if number not in self.lazy]
-
-    @staticmethod
-    def _first(name: str, parameter: Tensor) -> Tensor:
-        return torch.zeros_like(parameter if name != STEPS else parameter.new_zeros(()), requires_grad=False)
 
     def gradients(self) -> list[Tensor]:
         """The gradient of every parameter; zeros for those that had no part in the loss."""
@@ -75,7 +72,6 @@ class Optimiser:
         return [parameter.grad for parameter in self.parameters if parameter.grad is not None]
 
     def clear(self) -> None:
-        """Forget gradients."""
         for parameter in self.parameters:
             parameter.grad = None
 
@@ -130,7 +126,6 @@ class Optimiser:
         }
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take over what `tensors` gave."""
         own = self.tensors()
         if {name: value.shape for name, value in own.items()} != {name: value.shape for name, value in tensors.items()}:
             raise ModelFolderError(

@@ -77,7 +77,6 @@ def cached_rows(
 
 
 def cache_folder() -> Path:
-    """Where rows are kept."""
     return Path(os.environ.get("MODLM_CACHE") or Path("~/.cache/modlm").expanduser()) / "rows"
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median_high
+from typing import Any
 
 import torch
 
@@ -114,49 +116,36 @@ def _result(trainer: Trainer, reason: str) -> Result:
     if config.net.context == "document" and trainer.best:  # as the model itself scores a text: in one stream
         for name, source in trainer.evaluated.items():
             exact[name] = trainer.score(evaluation_batches(config, source.rows, streams=1)).perplexity
-
-    def say() -> str:
-        return _found(trainer, reason, exact).to_json()
-
-    return Result.from_json(trainer.processes.told("result", say))
+    told = trainer.processes.told("result", lambda: json.dumps(_found(trainer, reason, exact)))
+    return Result(folder=trainer.folder, **json.loads(told))
 
 
-def _found(trainer: Trainer, reason: str, exact: dict[str, float]) -> Result:
-    state = trainer.run_state
-    best = _best_line(trainer)
-    speeds = [float(line["train_words_per_second"] or 0) for line in Journal(trainer.folder / TIMINGS).lines()]
-    perplexities = {name: _perplexity(best, name) for name in trainer.evaluated} | exact
-    return Result(
-        folder=trainer.folder,
-        kind=trainer.config.kind,
-        stopped=reason,
-        words=state.words,
-        epochs=trainer.rules.epochs(state),
-        evaluations=state.evaluations,
-        seconds=state.seconds,
-        words_per_second=median_high(speeds) if speeds else 0.0,
-        parameters=sum(parameter.numel() for parameter in trainer.net.parameters()),
-        device=str(trainer.processes.device),
-        processes=trainer.processes.world,
-        best=best,
-        valid_perplexity=perplexities["valid"],
-        test_perplexity=perplexities.get("test"),
-    )
-
-
-def _best_line(trainer: Trainer) -> Line:
-    lines = [line for line in Journal(trainer.folder / JOURNAL).lines() if line["best"]]
-    if not lines:
+def _found(trainer: Trainer, reason: str, exact: dict[str, float]) -> dict[str, Any]:
+    state, lines = trainer.run_state, Journal(trainer.folder / JOURNAL).lines()
+    best: Line | None = next((line for line in reversed(lines) if line["best"]), None)
+    if best is None:
         raise ModlmError(
             "No evaluation gave the validation text a probability above 0, so there is no best model. Add a constant "
             'column, extra = ["uniform", "unknown"], or check the validation text.'
         )
-    return lines[-1]
-
-
-def _perplexity(line: Line, name: str) -> float:
-    value = line[f"{name}_perplexity"]
-    return value if isinstance(value, float) else math.inf
+    speeds = [float(line["train_words_per_second"] or 0) for line in Journal(trainer.folder / TIMINGS).lines()]
+    found = {name: best[f"{name}_perplexity"] for name in trainer.evaluated}
+    perplexities = {name: math.inf if value is None else value for name, value in found.items()} | exact
+    return {
+        "kind": trainer.config.kind,
+        "stopped": reason,
+        "words": state.words,
+        "epochs": trainer.rules.epochs(state),
+        "evaluations": state.evaluations,
+        "seconds": state.seconds,
+        "words_per_second": median_high(speeds) if speeds else 0.0,
+        "parameters": sum(parameter.numel() for parameter in trainer.net.parameters()),
+        "device": str(trainer.processes.device),
+        "processes": trainer.processes.world,
+        "best": best,
+        "valid_perplexity": perplexities["valid"],
+        "test_perplexity": perplexities.get("test"),
+    }
 
 
 @contextmanager

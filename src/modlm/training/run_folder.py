@@ -14,7 +14,7 @@ from typing import Any
 from modlm.errors import ConfigError, OutputError
 from modlm.ground.files import new_file, only_writer, output_error
 from modlm.training.config import ColumnsConfig, RunConfig
-from modlm.training.config_file import to_toml
+from modlm.training.config_file import flat, to_toml
 from modlm.training.journal import Line
 
 CONFIG = "config.toml"
@@ -53,22 +53,11 @@ class Result:
 
     @property
     def model(self) -> Path:
-        """The model's folder."""
         return self.folder / MODEL
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON keeps it."""
         return dataclasses.asdict(self) | {"folder": str(self.folder), "model": str(self.model)}
-
-    def to_json(self) -> str:
-        """For the other processes of a run."""
-        return json.dumps(dataclasses.asdict(self) | {"folder": str(self.folder)})
-
-    @classmethod
-    def from_json(cls, text: str) -> Result:
-        """What `to_json` gave."""
-        fields: dict[str, Any] = json.loads(text)
-        return cls(**fields | {"folder": Path(fields["folder"])})
 
     def write(self) -> None:
         """Write `result.json`; the folder that holds it may move, so names in it are relative."""
@@ -101,7 +90,7 @@ def open_run_folder(folder: Path, config: RunConfig, *, resume: bool) -> Iterato
 
 def run_record(config: RunConfig, fingerprints: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
     """What a checkpoint remembers of the run it belongs to."""
-    return {"config": _flat(dataclasses.asdict(config)), "fingerprints": dict(fingerprints)}
+    return {"config": flat(dataclasses.asdict(config)), "fingerprints": dict(fingerprints)}
 
 
 def check_same_texts(found: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:
@@ -131,15 +120,7 @@ def _with_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings by their path, and the defaults of those that are missing, in every block of columns too."""
     blocks = {name.split(".")[1] for name in settings if name.startswith("columns.")}
     usual = RunConfig(text=(), valid="", columns={name: ColumnsConfig() for name in blocks})
-    return {**_flat(dataclasses.asdict(usual)), **settings}
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings by their path."""
-    flat: dict[str, Any] = {}
-    for name, value in table.items():
-        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
-    return flat
+    return {**flat(dataclasses.asdict(usual)), **settings}
 
 
 def card(result: Result, config: RunConfig, fingerprints: Mapping[str, str]) -> str:

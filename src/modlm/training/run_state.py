@@ -108,7 +108,6 @@ class Rules:
         return "patience" if tired else ""
 
     def learning_rate(self, state: RunState) -> float:
-        """The rate of the next update."""
         optimiser = self.config.optimiser
         rate = optimiser.learning_rate * state.factor
         if optimiser.schedule == "cosine":
@@ -118,5 +117,4 @@ class Rules:
         return rate
 
     def block_dropout_rate(self, state: RunState) -> float:
-        """The rate in this epoch."""
         return self.config.block_dropout.rate * self.config.block_dropout.decay**state.epoch

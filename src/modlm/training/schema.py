@@ -54,7 +54,6 @@ def schema_of(config: type[Any]) -> Schema:
 
 
 def type_schema(kind: Any) -> Schema:
-    """What may stand for a type."""
     if dataclasses.is_dataclass(kind):
         return schema_of(kind)  # type: ignore[arg-type]  # a class, never an instance
     if get_origin(kind) is tuple:

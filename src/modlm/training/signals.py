@@ -24,7 +24,6 @@ class StopRequest:
         self.asked = False
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """What a signal does."""
         if self.asked and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.asked = True

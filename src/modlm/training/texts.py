@@ -60,7 +60,6 @@ class RunTexts:
 
     @property
     def source_vocabulary(self) -> Vocabulary | None:
-        """That of the sources, if there are any."""
         return self.pairs[TRAIN].source.vocabulary if self.pairs else None
 
     def sentence(self, number: int) -> str:
@@ -83,7 +82,7 @@ def shared_texts(config: RunConfig, processes: Processes) -> RunTexts:
     rows = {name: LogRows.open(folder) for name, folder in found["folders"].items()}
     if starts is not None:
         rows[TRAIN] = replace(rows[TRAIN], text_starts=starts, kept=kept_here(config, processes, starts))
-    return RunTexts(found["vocab_size"], rows, {}, _no_blocks)
+    return RunTexts(found["vocab_size"], rows, {}, dict)  # the blocks are those of the process that read the texts
 
 
 def _made_or_found(config: RunConfig, processes: Processes) -> tuple[RunTexts | None, dict[str, Any]]:
@@ -94,7 +93,9 @@ def _made_or_found(config: RunConfig, processes: Processes) -> tuple[RunTexts | 
 
     def say() -> str:
         made.append(_read_and_made(config, processes))
-        return _whereabouts(made[0])
+        folders = {name: str(rows.folder) for name, rows in made[0].rows.items() if rows.folder is not None}
+        cached = len(folders) == len(made[0].rows)
+        return json.dumps({"vocab_size": made[0].vocab_size, "folders": folders if cached else {}})
 
     teller = processes.machine.start
     found = json.loads(processes.told(f"rows/{teller}", say, teller=teller))
@@ -111,17 +112,6 @@ def _read_and_made(config: RunConfig, processes: Processes) -> RunTexts:
     kept = kept_here(config, processes, train.starts) if processes.machines else None
     rows = cached_rows(config, train, others, blocks=blocks, kept=kept, pairs=pairs)
     return RunTexts(len(train.vocabulary), rows, corpora, blocks, pairs)
-
-
-def _whereabouts(texts: RunTexts) -> str:
-    """Where the others of this machine find the rows; nowhere when they are not in the cache."""
-    folders = {name: str(rows.folder) for name, rows in texts.rows.items() if rows.folder is not None}
-    whole = len(folders) == len(texts.rows)
-    return json.dumps({"vocab_size": texts.vocab_size, "folders": folders if whole else {}})
-
-
-def _no_blocks() -> Mapping[str, RunBlock]:
-    raise AssertionError("only the process that read the texts can count them")
 
 
 def kept_here(config: RunConfig, processes: Processes, starts: Ints) -> Ints:
@@ -166,7 +156,7 @@ def read_sources(config: RunConfig, corpora: Mapping[str, Corpus]) -> dict[str, 
         paths = config.source if name == TRAIN else (getattr(config, f"{name}_source"),)
         source = Corpus.read([Path(path) for path in paths], options)
         own = ", ".join(config.text) if name == TRAIN else getattr(config, name)
-        pairs[name] = Parallel.aligned(source, corpus, ", ".join(paths), own)
+        pairs[name] = Parallel(source, corpus, (", ".join(paths), own))
         options = TextOptions(vocabulary=pairs[TRAIN].source.vocabulary, encoding_errors=config.encoding_errors)
     return pairs
 

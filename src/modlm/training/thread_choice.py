@@ -62,7 +62,10 @@ class ThreadChoice:
         changes = seconds[before] > AHEAD * seconds[other]
         self.now = other if changes else before
         self.use(self.now)
-        return self._said(seconds[before] / max(1e-9, seconds[other]), before) if changes else ""
+        if not changes:
+            return ""
+        number, ratio = "1 thread" if other == 1 else f"{other} threads", seconds[before] / max(1e-9, seconds[other])
+        return f"{number} from here on: {ratio:.1f} times as fast as {before} just now; --threads N fixes the number"
 
     def _tried(self, rehearse: Callable[[int], None], begun: float) -> dict[int, float]:
         """The usual seconds of a pass with either number; one goes first, since the very first pass takes longer."""
@@ -76,7 +79,3 @@ class ThreadChoice:
             if self.clock() - begun > ENOUGH:
                 break
         return {count: median(passes) for count, passes in seconds.items()}
-
-    def _said(self, ratio: float, before: int) -> str:
-        number = "1 thread" if self.now == 1 else f"{self.now} threads"
-        return f"{number} from here on: {ratio:.1f} times as fast as {before} just now; --threads N fixes the number"

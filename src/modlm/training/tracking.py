@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from modlm.errors import MissingPackageError, require
 from modlm.training.config import RunConfig
@@ -14,78 +17,52 @@ from modlm.training.journal import Line
 TEXTS = ("train", "valid", "test")
 
 
-class Tracker(Protocol):
-    """One small interface; another tracker is a class with these two, and a name in TRACKERS."""
+@dataclass(frozen=True, slots=True)
+class Tracker:
+    """Another one is a function that makes it, and a name in TRACKERS."""
 
-    def add(self, values: dict[str, float], words: int) -> None:
-        """The numbers of one evaluation, by `perplexity/valid` and the like, after so many words of training."""
+    add: Callable[[dict[str, float], int], object]
+    """Told the numbers of one evaluation, by `perplexity/valid` and the like, after so many words of training."""
+    close: Callable[[], object]
+    """Writes what is left."""
 
-    def close(self) -> None:
-        """Write what is left."""
 
-
-class TensorBoard:
+def _tensorboard(folder: Path, config: RunConfig) -> Tracker:
     """Files in the run folder."""
+    needed("tensorboard")
+    from torch.utils.tensorboard import SummaryWriter
 
-    def __init__(self, folder: Path, config: RunConfig) -> None:
-        needed("tensorboard")
-        from torch.utils.tensorboard import SummaryWriter
+    writer: Any = SummaryWriter(str(folder / "tensorboard"))
 
-        self._writer: Any = SummaryWriter(str(folder / "tensorboard"))
-
-    def add(self, values: dict[str, float], words: int) -> None:
-        """See `Tracker`."""
+    def add(values: dict[str, float], words: int) -> None:
         for name, value in values.items():
-            self._writer.add_scalar(name, value, words)
-        self._writer.flush()
+            writer.add_scalar(name, value, words)
+        writer.flush()
 
-    def close(self) -> None:
-        """See `Tracker`."""
-        self._writer.close()
+    return Tracker(add, writer.close)
 
 
-class MlFlow:
+def _mlflow(folder: Path, config: RunConfig) -> Tracker:
     """A run of MLflow, where MLFLOW_TRACKING_URI says."""
-
-    def __init__(self, folder: Path, config: RunConfig) -> None:
-        self._mlflow: Any = needed("mlflow")
-        self._mlflow.start_run(run_name=folder.name)
-        self._mlflow.log_params({name: str(value)[:500] for name, value in dataclasses.asdict(config).items()})
-
-    def add(self, values: dict[str, float], words: int) -> None:
-        """See `Tracker`."""
-        self._mlflow.log_metrics(values, step=words)
-
-    def close(self) -> None:
-        """See `Tracker`."""
-        self._mlflow.end_run()
+    mlflow = needed("mlflow")
+    mlflow.start_run(run_name=folder.name)
+    mlflow.log_params({name: str(value)[:500] for name, value in dataclasses.asdict(config).items()})
+    return Tracker(lambda values, words: mlflow.log_metrics(values, step=words), mlflow.end_run)
 
 
-class WandB:
+def _in_project(package: str, folder: Path, config: RunConfig) -> Tracker:
     """A run of Weights & Biases; trackio has the same functions."""
-
-    package = "wandb"
-
-    def __init__(self, folder: Path, config: RunConfig) -> None:
-        self._tracker: Any = needed(self.package)
-        self._tracker.init(project="modlm", name=folder.name, config=dataclasses.asdict(config))
-
-    def add(self, values: dict[str, float], words: int) -> None:
-        """See `Tracker`."""
-        self._tracker.log(values, step=words)
-
-    def close(self) -> None:
-        """See `Tracker`."""
-        self._tracker.finish()
+    tracker = needed(package)
+    tracker.init(project="modlm", name=folder.name, config=dataclasses.asdict(config))
+    return Tracker(lambda values, words: tracker.log(values, step=words), tracker.finish)
 
 
-class Trackio(WandB):
-    """A run of trackio."""
-
-    package = "trackio"
-
-
-TRACKERS: dict[str, Any] = {"tensorboard": TensorBoard, "mlflow": MlFlow, "wandb": WandB, "trackio": Trackio}
+TRACKERS: dict[str, Callable[[Path, RunConfig], Tracker]] = {
+    "tensorboard": _tensorboard,
+    "mlflow": _mlflow,
+    "wandb": partial(_in_project, "wandb"),
+    "trackio": partial(_in_project, "trackio"),
+}
 
 
 def needed(package: str) -> Any:

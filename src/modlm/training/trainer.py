@@ -99,7 +99,6 @@ class Trainer:
     # ---- taking up and saving ---------------------------------------------------------------------------------------
 
     def take_up(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint."""
         self.run_state = checkpoint.state
         if self.threads is not None:
             self.threads.keep(self.run_state.threads)
@@ -257,7 +256,8 @@ class Trainer:
 
     def forward(self, batch: Batch) -> tuple[Tensor, Cases]:
         """Hidden vectors of the predicted positions, and the columns that block dropout switches off there."""
-        self._generator.manual_seed(step_seed(self.config.seed, self.run_state.step))
+        seeds = np.random.SeedSequence((self.config.seed, self.run_state.step))
+        self._generator.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
         shard = self.processes.shard
         dropout = Dropout.of(self.net.config, self._generator, batch.whole[1], shard)
         hidden_TBH, state_SBH = self.net.hidden(
@@ -323,8 +323,3 @@ class Trainer:
             "evaluation_words_per_second": evaluated / max(1e-9, ended - started),
             "threads": torch.get_num_threads(),
         }
-
-
-def step_seed(seed: int, step: int) -> int:
-    """The seed of one step's randomness."""
-    return int(np.random.SeedSequence((seed, step)).generate_state(1, np.uint64)[0])

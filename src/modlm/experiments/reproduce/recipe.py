@@ -176,8 +176,6 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """A table or a figure."""
-
     name: str
     paper: str
     """Where it stands in the paper."""

@@ -155,11 +155,6 @@ def days(results: Iterable[RunResult]) -> str:
     return f"{span} and days not recorded" if "" in dates else span
 
 
-def short_journal(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What figures need of a journal."""
-    return [{key: rounded(line[key]) for key in JOURNAL_KEYS if key in line} for line in lines]
-
-
 def rounded(value: Any) -> Any:
     """A number in as many digits as are kept; null for what JSON cannot hold."""
     if not isinstance(value, float):

@@ -24,7 +24,7 @@ from modlm.experiments.machine import processor
 from modlm.experiments.reproduce.corpora import Corpora
 from modlm.experiments.reproduce.recipe import RunEntry
 from modlm.experiments.reproduce.recipe_folder import RESULTS, Recipes
-from modlm.experiments.reproduce.results import Results, RunResult, rounded, short_journal
+from modlm.experiments.reproduce.results import JOURNAL_KEYS, Results, RunResult, rounded
 from modlm.model.folder import load
 from modlm.model.interpolation import interpolate
 from modlm.model.ngram_lm import NgramLM
@@ -233,14 +233,14 @@ def _trained(runs: Runs, run: RunEntry) -> dict[str, Any]:
         (folder / RESULT).unlink(missing_ok=True)  # of an earlier end, if it goes on with other limits
         train(config, folder, resume=folder.is_dir(), device=runs.device)
     found = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-    best = found["best"]
+    best, lines = found["best"], Journal(folder / JOURNAL).lines()
     return {
         "by_frequency": runs.by_frequency(run, load(folder)),
         "valid": rounded(found["valid_perplexity"]),
         "test": rounded(found["test_perplexity"]),
         "dense_mass": {name: rounded(best[f"{name}_dense_mass"]) for name in ("valid", "test")},
         "training": {name: rounded(found[name]) for name in KEPT} | {"best_words": best["words"]},
-        "journal": short_journal(Journal(folder / JOURNAL).lines()),
+        "journal": [{key: rounded(line[key]) for key in JOURNAL_KEYS if key in line} for line in lines],
     }
 
 

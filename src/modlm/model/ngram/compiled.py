@@ -82,17 +82,14 @@ class Compiled:
 
     @property
     def arrays(self) -> tuple[Ids, Records, Records]:
-        """The arrays as kernels take them."""
         return self.words, self.nodes, self.leaves
 
     @property
     def order(self) -> int:
-        """The highest order."""
         return len(self.levels) - 2
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of n-grams of each order."""
         return tuple(high - low for low, high in zip(self.levels[1:], self.levels[2:], strict=False))
 
     @property
@@ -107,7 +104,6 @@ class Compiled:
 
     @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
-        """The precision of the probabilities."""
         return self.leaves.dtype["prob"]
 
     @cached_property
@@ -122,11 +118,9 @@ class Compiled:
 
     @cached_property
     def unigrams(self) -> AnyFloats:
-        """P of each word after the empty context."""
         return self.probs_of(np.arange(1, 1 + self.vocab_size))
 
     def probs_of(self, nodes: Ints) -> AnyFloats:
-        """The probabilities of some nodes."""
         inner = nodes < self.contexts
         out = np.empty(len(nodes), self.dtype)
         out[inner] = self.nodes["prob"][nodes[inner]]
@@ -158,7 +152,6 @@ class Compiled:
         return trie
 
     def score(self, ids: Ids, *, workers: int | None = None) -> Floats:
-        """P of each word of a text of whole sentences, 1 at each `<s>`."""
         walk = self._walk()
         out = np.empty(len(ids))
         parts = parts_of(ids, self.vocab_size, LANES if self.index is None else INDEXED_LANES, workers)

@@ -43,7 +43,6 @@ class NgramSettings:
 
     @property
     def smoother(self) -> Smoother:
-        """The family with its parameters."""
         made: Smoother = SMOOTHERS[self.smoothing](**self.parameters)
         return made
 
@@ -56,7 +55,6 @@ class NgramSettings:
 def settings_of(
     estimates: Estimates, extra: Sequence[str], *, prune: Sequence[int] = (), prune_entropy: float = 0.0
 ) -> NgramSettings:  # fmt: skip
-    """How these estimates became a model."""
     return NgramSettings(
         smoothing=estimates.smoother.name,
         parameters=estimates.smoother.parameters(),
@@ -103,7 +101,6 @@ def mixture_from_counts(
 
 
 def ids_of(text: Text | None, vocabulary: Vocabulary) -> Ids | None:
-    """A text as ids, if there is one."""
     return None if text is None else np.asarray(Corpus.from_text(text, vocabulary).ids)
 
 

@@ -29,7 +29,6 @@ def parts_of(
     settings: NgramSettings | None,
     notes: Iterable[str],
 ) -> Parts:
-    """What a folder keeps of an n-gram model."""
     arrays: dict[str, np.ndarray] = dict(zip(("words", "nodes", "leaves"), compiled.arrays, strict=True))
     about: dict[str, Any] = {
         "kind": "ngram",
@@ -94,7 +93,6 @@ def _compiled(stored: Folder, vocabulary: Vocabulary) -> Compiled:
 
 
 def settings_in(stored: Folder, order: int) -> NgramSettings:
-    """How counts became the model."""
     smoother = smoother_in(stored)
     extra = tuple(stored.list_of("extra", str))
     if set(extra) - set(CONSTANT_BLOCKS) or len(set(extra)) < len(extra) or "uniform" not in extra:

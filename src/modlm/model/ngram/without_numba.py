@@ -29,7 +29,6 @@ def is_faster(states: int) -> bool:
 
 
 def advance(compiled: Compiled, states: Ints, words: Ids) -> tuple[Ints, Ints, Floats]:
-    """The states after one more word each, the n-grams found, and the probability of the word."""
     new_states, nodes = np.zeros((2, len(states)), dtype=np.int64)
     out = np.ones(len(states))
     for i, (state, word) in enumerate(zip(states.tolist(), words.tolist(), strict=True)):
@@ -43,7 +42,6 @@ def advance(compiled: Compiled, states: Ints, words: Ids) -> tuple[Ints, Ints, F
 
 
 def distributions(compiled: Compiled, states: Ints, out_BJ: AnyFloats) -> None:
-    """P of every word after each state."""
     real = out_BJ.dtype.type
     for context, out in zip(states.tolist(), out_BJ, strict=True):
         chain, weight = list[tuple[int, float]](), 1.0
