@@ -23,8 +23,8 @@ from modlm.nets.batches import Batch
 from modlm.training.config import RunConfig
 from modlm.training.config_file import find_table, merged, run_config
 from modlm.training.distributed import Processes
-from modlm.training.prepare import prepare
 from modlm.training.run_state import RunState
+from modlm.training.texts import prepare
 from modlm.training.trainer import Trainer
 from side_by_side.gemm_peak import gemm_peak
 from side_by_side.plain_lstm import PADDING, PlainLSTM, PlainTraining, multiplications

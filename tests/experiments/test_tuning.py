@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from modlm.errors import ConfigError, OutputError
-from modlm.experiments.tuning import BEST, Search
-from modlm.experiments.variations import Variation, variation, variations
+from modlm.experiments.tuning import BEST, Search, Variation, variation, variations
 from modlm.training.config_file import Table, read_config
 from modlm.training.signals import Interrupted
 from tiny_runs import write_texts

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from modlm.training.average import EVERY, Average
+from modlm.training.optimiser import EVERY, Average
 
 
 def moved(average: Average, parameter: nn.Parameter, steps: int, *, words: int = 10) -> None:

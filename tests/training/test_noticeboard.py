@@ -9,7 +9,7 @@ import pytest
 from torch.distributed import HashStore
 
 from modlm.errors import LostProcessError
-from modlm.training.noticeboard import Noticeboard
+from modlm.training.distributed import Noticeboard
 
 
 def test_what_is_put_is_read_whoever_comes_first() -> None:

@@ -24,8 +24,8 @@ from modlm.errors import ConfigError
 from modlm.training.config import RunConfig
 from modlm.training.config_file import to_toml
 from modlm.training.distributed import Processes, join, process_timeout
-from modlm.training.prepare import prepare
 from modlm.training.run import train
+from modlm.training.texts import prepare
 from modlm.training.trainer import Trainer
 from tiny_runs import begun, free_port, tiny_config
 

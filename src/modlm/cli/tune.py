@@ -39,8 +39,7 @@ def tune(
         --vary net.dropout=0.2:0.6 --vary optimiser.learning_rate=0.001:0.01:log --set schedule.epochs=10
     modlm train tuned/best.toml -o runs/best --test ptb.test.txt --epochs 60
     """  # fmt: skip
-    from modlm.experiments.tuning import BEST, Search
-    from modlm.experiments.variations import variations
+    from modlm.experiments.tuning import BEST, Search, variations
     from modlm.training.config_file import check_files, run_config
 
     check_device(device)

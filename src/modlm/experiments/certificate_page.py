@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from modlm.errors import OutputError
-from modlm.evaluation.certificate import BROKEN, HOLDS, UNTESTED, Certificate, Verdict
+from modlm.evaluation.certificate import BROKEN, HOLDS, UNTESTED, Certificate
 from modlm.experiments.demo_report import document, note, table, wide
 from modlm.ground.files import new_file
 
@@ -42,24 +41,20 @@ def page(found: Certificate) -> str:
 
 
 def _sections(found: Certificate) -> Iterator[tuple[str, str]]:
-    rows = [
+    verdicts = [
         (one.says, MARKS[one.status], str(one.positions or "–"), f"{one.worst:.1e}" if one.positions else "–")
         for one in found.verdicts
     ]
     title = "The laws"
     notes = [note(f"{one.law}: {one.note}.") for one in found.verdicts if one.note and one.status != BROKEN]
-    yield title, wide(title, table(("law", "verdict", "cases", "worst"), rows)) + "".join(notes)
+    yield title, wide(title, table(("law", "verdict", "cases", "worst"), verdicts)) + "".join(notes)
     for one in found.verdicts:
         if one.counterexample is not None:
-            yield f"The smallest counterexample: {one.law}", _counterexample(one, one.counterexample)
+            case = one.counterexample
+            before, behind = (" ".join(map(str, case[part])) or "nothing" for part in ("before", "behind"))
+            rows = [("before", before), ("the word", str(case["word"])), ("behind", behind)]
+            said = f"<p>{escape(one.says)}</p>\n<p><strong>{escape(one.note)}</strong></p>\n"
+            yield f"The smallest counterexample: {one.law}", said + wide(one.law, table(("", ""), rows))
     facts = [(f"sha256, {name}", f"{value[:24]}…") for name, value in found.fingerprints.items()]
     title = "What was asked"
     yield title, wide(title, table(("", ""), [*facts, *found.versions.items()]))
-
-
-def _counterexample(one: Verdict, case: dict[str, Any]) -> str:
-    parts = {part: " ".join(map(str, case[part])) or "nothing" for part in ("before", "behind")}
-    rows = [("before", parts["before"]), ("the word", str(case["word"])), ("behind", parts["behind"])]
-    return f"<p>{escape(one.says)}</p>\n<p><strong>{escape(one.note)}</strong></p>\n" + wide(
-        one.law, table(("", ""), rows)
-    )

@@ -26,7 +26,9 @@ def push(
     api = hub().HfApi()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "model"
-        text = card or _own_card(model) or default_card(model)
+        known = Path(model.folder or "", CARD)
+        own = known.read_text(encoding="utf-8") if model.folder and known.is_file() else ""
+        text = card or own or default_card(model)
         save(model, folder, card=text)
         head = header(model, name, text, **about)
         (folder / README).write_text(f"---\n{head}\n---\n\n{text}", encoding="utf-8")
@@ -41,11 +43,6 @@ def push(
             )
 
         return str(asked(f"hf://{name}", upload))
-
-
-def _own_card(model: LanguageModel) -> str:
-    path = Path(model.folder or "") / CARD
-    return path.read_text(encoding="utf-8") if model.folder and path.is_file() else ""
 
 
 def header(

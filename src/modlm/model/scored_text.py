@@ -245,15 +245,11 @@ def scored_parts(
     blocks = read_parts(text, model.vocabulary, encoding_errors=encoding_errors)
     size = None
     if isinstance(text, Corpus) and model.spelling is not None and text.vocabulary != model.vocabulary:
-        blocks, size = iter([_with_letters(text, model.vocabulary)]), text.size
+        names, size = text.vocabulary.words, text.size  # with its text, since unknown words are spelled
+        lines = as_lines([[names[word] for word in ids[1:-1].tolist()] for ids in text])
+        blocks = iter([encode_bytes(lines, model.vocabulary)])
     for part, block in scored_along(model, blocks, beside):
         yield replace(part, text_words=(size or block).words, bytes=(size or block).bytes)
-
-
-def _with_letters(corpus: Corpus, vocabulary: Vocabulary) -> Encoded:
-    """A Corpus in the words of a vocabulary, with its text, of which unknown words are spelled."""
-    names = corpus.vocabulary.words
-    return encode_bytes(as_lines([[names[word] for word in ids[1:-1].tolist()] for ids in corpus]), vocabulary)
 
 
 def with_source(model: LanguageModel, text: Any, source: Any, *, encoding_errors: str = "strict") -> Parallel:

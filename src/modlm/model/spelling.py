@@ -23,7 +23,7 @@ from modlm.text.corpus import Corpus
 from modlm.text.encoding import Encoded, encode_bytes
 from modlm.text.options import TextOptions
 from modlm.text.reading import read
-from modlm.text.sources import PADDING, Text
+from modlm.text.sources import PADDING
 from modlm.text.vocabulary import UNKNOWN, Vocabulary
 from modlm.text.vocabulary_files import vocabulary_in
 
@@ -66,9 +66,6 @@ class Spelling:
         sums = np.add.reduceat(self.model.log_probs(ids), begins)
         return np.where(np.diff(np.append(begins, len(ids))) > 2, sums, 0.0)
 
-    def log_prob(self, word: str) -> float:
-        return float(self.log_probs(encode_bytes(f"{word}\n".encode(), Vocabulary.from_words(()))).sum())
-
     def parts(self) -> Parts:
         return self.model.parts().within(PLACE)
 
@@ -97,12 +94,8 @@ def spelling_of(counts: Counts, text: Any = None, reading: TextOptions | None = 
         )
     words = list(vocabulary.words[2:])
     if counts.frequencies[1 + UNKNOWN] and text is not None:
-        words += _left_out(text, vocabulary, reading or TextOptions())
+        options = TextOptions(encoding_errors=reading.encoding_errors if reading else "strict")
+        every = Vocabulary(read(text, options, lambda _: None).words)
+        places = np.flatnonzero(every.mapping(vocabulary)[:-1] == UNKNOWN).tolist()
+        words += [every.word(place) for place in places if place > 1]
     return Spelling.fit(words[:: -(-len(words) // MOST)])
-
-
-def _left_out(text: Text, vocabulary: Vocabulary, reading: TextOptions) -> list[str]:
-    """Words of a text that are not in the vocabulary, each once."""
-    every = Vocabulary(read(text, TextOptions(encoding_errors=reading.encoding_errors), lambda _: None).words)
-    places = np.flatnonzero(every.mapping(vocabulary)[:-1] == UNKNOWN).tolist()
-    return [every.word(place) for place in places if place > 1]

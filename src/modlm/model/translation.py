@@ -7,7 +7,7 @@ probable word at every step. Scores are log P over ((5 + words) / 6) ** length_p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -131,19 +131,11 @@ def translate(model: Mixture, sentences: Iterable[str], beam: Beam = USUAL) -> I
             order = sorted(range(len(some)), key=lambda number: len(some[number]))
             for begin in range(0, len(order), SENTENCES):
                 own = order[begin : begin + SENTENCES]
-                for number, best in zip(own, _batch(model, [some[number] for number in own], beam), strict=True):
-                    found[number] = best
+                beside = model.beside([some[number] for number in own])
+                for number, source, ended in zip(own, beside.sources, search(model, beside, beam), strict=True):
+                    found[number] = [_told(model, some[number], source, *one, beam) for one in ended]
                 bar.advance(len(own))
             yield from found
-
-
-def _batch(model: Mixture, sentences: Sequence[str], beam: Beam) -> list[list[Translation]]:
-    beside = model.beside(sentences)
-    ended = search(model, beside, beam)
-    return [
-        [_told(model, sentence, source, words, log_prob, beam) for words, log_prob in own]
-        for sentence, source, own in zip(sentences, beside.sources, ended, strict=True)
-    ]
 
 
 def search(model: Mixture, beside: Beside, beam: Beam = USUAL) -> list[list[tuple[list[int], float]]]:

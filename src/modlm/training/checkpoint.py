@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ class CheckpointWriter:
         self.wait()
         arrays = {name: self._copy(f"last/{name}", tensor) for name, tensor in tensors.items()}
         best_arrays = {name: self._copy(f"best/{name}", tensor) for name, tensor in (best or {}).items()}
-        header = {"format": FORMAT, "standing": json.dumps(state.as_dict()), "run": json.dumps(self.run)}
+        header = {"format": FORMAT, "standing": json.dumps(asdict(state)), "run": json.dumps(self.run)}
         self._writing = self._thread.submit(self._write, header, arrays, best_arrays, state.best_step)
 
     def _copy(self, name: str, tensor: Tensor) -> np.ndarray:
@@ -172,7 +172,7 @@ def _outline(checkpoint: Checkpoint) -> dict[str, Any]:
         part: [(name, str(own.dtype).removeprefix("torch."), list(own.shape)) for name, own in tensors.items()]
         for part, tensors in (("tensors", checkpoint.tensors), ("best", checkpoint.best))
     }
-    return {"standing": checkpoint.state.as_dict(), "run": checkpoint.run, **kinds}
+    return {"standing": asdict(checkpoint.state), "run": checkpoint.run, **kinds}
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -114,17 +114,16 @@ def with_value(table: Table, path: str, value: Any) -> Table:
 
 def located(table: Table, folder: Path, prefix: str = "") -> Table:
     """The table with all names of files absolute, those that were not so as seen from the folder."""
-    return {key: _located(value, folder, f"{prefix}{key}") for key, value in table.items()}
-
-
-def _located(value: Any, folder: Path, path: str) -> Any:
-    if isinstance(value, dict):
-        return located(value, folder, f"{path}.")
-    if _pattern(path) not in FILES:
-        return value
-    if isinstance(value, str):
-        return str(folder / value) if value else value
-    return tuple(str(folder / item) for item in value) if isinstance(value, list | tuple) else value
+    found: Table = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            found[key] = located(value, folder, f"{prefix}{key}.")
+        elif value and isinstance(value, str | list | tuple) and _pattern(prefix + key) in FILES:
+            one = isinstance(value, str)
+            found[key] = str(folder / value) if one else tuple(str(folder / item) for item in value)
+        else:
+            found[key] = value
+    return found
 
 
 def _pattern(path: str) -> str:
@@ -172,9 +171,12 @@ def typed(table: Table, *, where: str, path: str = "", config: type[Any] = RunCo
     known, found = fields_of(config), dict[str, Any]()
     for key, value in table.items():
         inner = f"{path}.{key}" if path else key
-        if path == COLUMNS:
-            _check_column_name(key, where)
-        elif key not in known:
+        if path == COLUMNS and (not COLUMN_NAME.fullmatch(key) or key in TAKEN):
+            raise ConfigError(
+                f"{where}: columns.{key[:80]} is no name for a block. Take letters, digits, _ and -, and none of "
+                f"{', '.join(TAKEN)}."
+            )
+        if path != COLUMNS and key not in known:
             place = f"in the table {path}" if path else "at the top"
             told = inner if len(inner) <= 80 else inner[:77] + "..."
             raise ConfigError(
@@ -188,14 +190,6 @@ def typed(table: Table, *, where: str, path: str = "", config: type[Any] = RunCo
         else:
             raise ConfigError(f"{where}: {inner} must be a table, [{inner}], but is {toml_value(value)[:80]}.")
     return found
-
-
-def _check_column_name(name: str, where: str) -> None:
-    if not COLUMN_NAME.fullmatch(name) or name in TAKEN:
-        raise ConfigError(
-            f"{where}: columns.{name[:80]} is no name for a block. Take letters, digits, _ and -, and none of "
-            f"{', '.join(TAKEN)}."
-        )
 
 
 # ---- the run ---------------------------------------------------------------------------------------------------------
@@ -217,29 +211,6 @@ def run_config(table: Table, *, where: str = "config") -> RunConfig:
         raise ConfigError(f"{where}: {error}") from None
     if not config.columns:
         config = dataclasses.replace(config, columns=usual_columns(len(config.text), config.kind))
-    _check_groups(config, where)
-    return config
-
-
-def _built(config: type[Any], table: Table) -> Any:
-    values = dict(table)
-    for name, kind in fields_of(config).items():
-        if name == COLUMNS and name in table:
-            values[name] = {block: _column(block, entry) for block, entry in table[name].items()}
-        elif dataclasses.is_dataclass(kind) and name in table:
-            values[name] = _built(kind, table[name])  # type: ignore[arg-type]  # a class, never an instance
-    return config(**values)
-
-
-def _column(name: str, table: Table) -> ColumnsConfig:
-    try:
-        built: ColumnsConfig = _built(ColumnsConfig, table)
-    except ConfigError as error:
-        raise ConfigError(re.sub(r"^columns\b", f"columns.{name}", str(error))) from None
-    return built
-
-
-def _check_groups(config: RunConfig, where: str) -> None:
     known = (*config.columns, *config.extra)
     for name in (name for group in config.block_dropout.groups for name in group):
         if name not in known:
@@ -247,6 +218,20 @@ def _check_groups(config: RunConfig, where: str) -> None:
                 f"{where}: block_dropout.groups names {name[:80]!r}, which is no block of this run."
                 f"{nearest(name, known)} Blocks: {', '.join(known) or 'none'}."
             )
+    return config
+
+
+def _built(config: type[Any], table: Table) -> Any:
+    values = dict(table)
+    for name, kind in fields_of(config).items():
+        if dataclasses.is_dataclass(kind) and name in table:
+            values[name] = _built(kind, table[name])  # type: ignore[arg-type]  # a class, never an instance
+    for block, own in table.get(COLUMNS, {}).items():
+        try:
+            values[COLUMNS] = {**values[COLUMNS], block: _built(ColumnsConfig, own)}
+        except ConfigError as error:
+            raise ConfigError(re.sub(r"^columns\b", f"columns.{block}", str(error))) from None
+    return config(**values)
 
 
 def check_files(config: RunConfig) -> None:

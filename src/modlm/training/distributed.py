@@ -4,12 +4,17 @@
 through one flat buffer, so that a step costs one exchange; numbers that all processes must agree on (a stop, a
 checkpoint) travel in it too. Nothing waits for ever: an exchange that is not over in MODLM_PROCESS_TIMEOUT seconds, or
 that a process has left, ends all processes, and one of them says why.
+
+One process makes rows, which may take hours, and the others wait. An exchange would have to have a limit longer than
+that; so the one that works shows a sign of life on a board every few seconds, and only its silence ends the waiting.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,16 +23,72 @@ from datetime import timedelta
 import numpy as np
 import torch
 from torch import Tensor, distributed
-from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from modlm.errors import ConfigError, LostProcessError
 from modlm.ground.arrays import Ints
-from modlm.training.noticeboard import Noticeboard
 
+POLL = 0.05  # seconds between looks at the board
+BEATS = 10.0  # signs of life within the time limit, at least
+SLOWEST = 5.0  # seconds between two of them, at most
+FAILURES = "failures"
 TIMEOUT = 600.0  # seconds: far more than processes differ in the time they take for a step, an evaluation or a save
 
 _groups = itertools.count()  # groups that this process has joined: each has names of its own on the board
+
+
+@dataclass(frozen=True, slots=True)
+class Noticeboard:
+    """A store under names of our own, and the seconds after which a silent process is taken for lost."""
+
+    store: Store
+    timeout: float
+    clock: Callable[[], float] = time.monotonic
+
+    def put(self, name: str, text: str) -> None:
+        self.store.set(name, text)
+
+    def read(self, name: str, *, teller: int) -> str:
+        """What the teller has put there, now or when it is ready; RuntimeError when it gives no sign of life."""
+        beat, since = -1, self.clock()
+        while not self.store.check([name]):
+            if self.store.add(FAILURES, 0):
+                raise LostProcessError("Another process has said why.", told=True)
+            latest = self.store.add(f"{name}/beats", 0)
+            if latest != beat:
+                beat, since = latest, self.clock()
+            elif self.clock() - since > self.timeout:
+                raise RuntimeError(f"no sign of life from process {teller} for {self.timeout:g} seconds")
+            time.sleep(POLL)
+        return self.store.get(name).decode()
+
+    def first_to_fail(self) -> bool:
+        """Note a failure; whether it is the first. A board that is gone was left by somebody who cannot speak."""
+        try:
+            return self.store.add(FAILURES, 1) == 1
+        except RuntimeError:
+            return True
+
+    @contextmanager
+    def alive(self, name: str) -> Iterator[None]:
+        """Signs of life while the block prepares what is to be put under a name."""
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.wait(min(SLOWEST, self.timeout / BEATS)):
+                try:
+                    self.store.add(f"{name}/beats", 1)
+                except RuntimeError:  # the board is gone; whoever works here will find out
+                    return
+
+        thread = threading.Thread(target=beat, name=f"alive-{name}", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
-"""Optimisers with clipping in the same pass: the norm is that of the loss summed over the batch, as in the paper.
+"""How parameters move: optimisers with clipping in the same pass, and an average over the last stretch of training.
 
+The norm is that of the loss summed over the batch, as in the paper. The average predicts better than where they stand.
 torch's own fused updates are called as functions; its optimiser classes do the same, but load its compiler, which takes
 longer than preparing a small run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -23,6 +25,7 @@ BETAS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "amsgrad": F
 PLAIN = {"momentum": 0.0, "dampening": 0.0, "nesterov": False, "maximize": False}
 SCALES_ITSELF = ("cpu", "cuda")  # devices whose fused updates divide gradients by `grad_scale` on the way
 STEPS = "step"
+EVERY = 8  # updates between two looks of the average: taking all parameters in costs a tenth of an update
 MOMENTS = ("mean", "square", STEPS)
 Memory = dict[str, list[Tensor]]
 
@@ -134,3 +137,40 @@ class Optimiser:
             )
         for name, value in tensors.items():
             own[name].copy_(value)
+
+
+class Average:
+    """A mean in which parameters of `half_life` words ago count half; at first a plain one of all there have been."""
+
+    def __init__(self, half_life: int, parameters: Iterable[nn.Parameter]) -> None:
+        self.half_life = half_life
+        self.parameters = list(parameters)
+        self.means = [parameter.detach().clone() for parameter in self.parameters] if half_life else []
+
+    @torch.no_grad()
+    def take_in(self, step: int, words: int) -> None:
+        """Look at the parameters after an update on a batch of so many words."""
+        if not self.half_life or step % EVERY:
+            return
+        fading = 1 - 0.5 ** (EVERY * words / self.half_life)
+        torch._foreach_lerp_(self.means, [*self.parameters], max(fading, EVERY / step))
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """The net with the averages as its parameters, for a while."""
+        before = [parameter.data for parameter in self.parameters] if self.half_life else []
+        for parameter, mean in zip(self.parameters, self.means, strict=False):
+            parameter.data = mean
+        try:
+            yield
+        finally:
+            for parameter, data in zip(self.parameters, before, strict=False):
+                parameter.data = data
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The averages by number of the parameter."""
+        return {str(number): mean for number, mean in enumerate(self.means)}
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        for name, mean in self.tensors().items():
+            mean.copy_(tensors[name])

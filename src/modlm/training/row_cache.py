@@ -136,16 +136,13 @@ def _entry(about: dict[str, Any], config: RunConfig, name: str, text: Corpus, ke
 
 def _sources(column: ColumnsConfig) -> list[str]:
     """The sums of the files that a column comes from; of a folder of ours, of its manifest, which lists the rest."""
-    named = [*column.text, *column.counts, *filter(None, (column.model,))]
-    return [sha256(_file_of(Path(name))) for name in named]
-
-
-def _file_of(path: Path) -> Path:
-    manifests = (path / manifest_name("counts"), path / manifest_name("model"), path / "model" / manifest_name("model"))
-    for file in (path, *manifests):
-        if file.is_file():
-            return file
-    raise InputError("there is no such file or folder of modlm's. Check the columns of the run.", path=path)
+    model, sums = manifest_name("model"), list[str]()
+    for path in map(Path, [*column.text, *column.counts, *filter(None, (column.model,))]):
+        places = (path, path / manifest_name("counts"), path / model, path / "model" / model)
+        if (file := next((place for place in places if place.is_file()), None)) is None:
+            raise InputError("there is no such file or folder of modlm's. Check the columns of the run.", path=path)
+        sums.append(sha256(file))
+    return sums
 
 
 def _largest() -> int:

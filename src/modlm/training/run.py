@@ -5,26 +5,30 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median_high
 from typing import Any
 
+import numpy as np
 import torch
 
+from modlm.blocks.block import ColumnLayout
 from modlm.errors import ModlmError
+from modlm.families import MIXERS
 from modlm.ground.arrays import threads
+from modlm.mixers import StaticMixer
 from modlm.model.folder import save
+from modlm.model.interpolation import rows_of
 from modlm.model.mixture import Mixture
 from modlm.nets.net_mixer import NetMixer
-from modlm.training.blocks import all_blocks
+from modlm.training.blocks import all_blocks, dense_blocks
 from modlm.training.checkpoint import CheckpointWriter, shared_checkpoint
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes, join
-from modlm.training.fitted import fit
 from modlm.training.journal import JOURNAL, TIMINGS, Journal, Line
-from modlm.training.prepare import prepare
 from modlm.training.run_folder import (
     MODEL,
     Result,
@@ -35,7 +39,7 @@ from modlm.training.run_folder import (
     open_run_folder,
     run_record,
 )
-from modlm.training.texts import evaluation_batches
+from modlm.training.texts import evaluation_batches, prepare, read_sources, read_texts
 from modlm.training.thread_choice import ThreadChoice
 from modlm.training.tracking import TRACKERS, needed
 from modlm.training.trainer import Trainer
@@ -66,6 +70,37 @@ def train(
             return _train(config, Path(folder), processes, resume=resume, trackers=tuple(names), watch=watch)
     finally:
         processes.close()
+
+
+def fit(config: RunConfig, folder: Path, *, resume: bool = False) -> Result:
+    """A run whose mixer is no net: weights that suit the validation text, found in seconds, and anew by `resume`."""
+    check_run_folder(folder, resume=resume)
+    begun, texts = time.perf_counter(), read_texts(config)
+    vocabulary, pairs = texts["train"].vocabulary, read_sources(config, texts)
+    blocks = all_blocks(config, vocabulary, dense_blocks(config, texts["train"], pairs.get("train")))
+    layout = ColumnLayout(blocks)
+    count = len(layout) + len(layout.over_source)
+    equal = Mixture(vocabulary, blocks, StaticMixer(np.full(count, 1 / count), layout))
+    rows = rows_of(equal, texts["valid"], pairs["valid"].sources if pairs else ())
+    model = Mixture(vocabulary, blocks, MIXERS[config.mixer].fitted(layout, blocks, rows))
+    reading = model.reads.source
+    found = {
+        name: float(model.perplexity(texts[name], source=Path(getattr(config, f"{name}_source")) if reading else None))
+        for name in texts
+        if name != "train"
+    }
+    best: Line = {"words": 0, **{f"{name}_dense_mass": 1.0 for name in found}}  # there are no other columns
+    result = Result(
+        folder=folder, kind=config.kind, stopped="fitted", words=0, epochs=0.0, evaluations=1,
+        seconds=time.perf_counter() - begun, words_per_second=0.0, device="cpu", processes=1, best=best,
+        parameters=int(model.described().get("parameters", len(layout))), valid_perplexity=found["valid"],
+        test_perplexity=found.get("test"),
+    )  # fmt: skip
+    with open_run_folder(folder, config, resume=resume):
+        prints = {name: corpus.fingerprint for name, corpus in texts.items()}
+        save(model, folder / MODEL, card=card(result, config, prints), overwrite=True)
+        result.write()
+    return result
 
 
 def _train(

@@ -6,7 +6,6 @@ A checkpoint holds a `RunState` as JSON. When to evaluate, when to stop and how 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -65,10 +64,6 @@ class RunState:
         self.evaluated, self.evaluations = self.words, self.evaluations + 1
         self.train_nll, self.train_mass, self.train_words = 0.0, 0.0, 0
         return better
-
-    def as_dict(self) -> dict[str, int | float]:
-        """As JSON keeps it; json writes and reads floats without loss, infinity too."""
-        return dataclasses.asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

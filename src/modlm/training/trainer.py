@@ -26,7 +26,6 @@ from modlm.nets.dropout import Dropout
 from modlm.nets.features import of_this_version
 from modlm.nets.mixer_net import MixerNet
 from modlm.nets.mixture_loss import Cases
-from modlm.training.average import Average
 from modlm.training.checkpoint import Checkpoint, CheckpointWriter
 from modlm.training.config import RunConfig
 from modlm.training.distributed import Processes
@@ -34,7 +33,7 @@ from modlm.training.divergence import LARGEST_NLL, diverged
 from modlm.training.evaluate import Score, evaluate
 from modlm.training.journal import JOURNAL, TIMINGS, Journal, Line
 from modlm.training.live import Live
-from modlm.training.optimiser import Optimiser
+from modlm.training.optimiser import Average, Optimiser
 from modlm.training.row_cache import TRAIN
 from modlm.training.run_state import Rules, RunState
 from modlm.training.signals import Interrupted, StoppedEvaluation, StopRequest, listening
@@ -162,7 +161,11 @@ class Trainer:
             reason = self.rules.finished(self.run_state) or ("minutes" if time_over else "")
             if reason:
                 return reason
-            self._choose_threads()
+            if self.threads is not None:
+                change = self.threads.choose(self._rehearse)
+                self.run_state.threads = self.threads.now
+                if change:
+                    self.live.note(change)
             stop, save, time_over = self.step()
             self.live.stepped(self.run_state)
             if stop:
@@ -174,13 +177,6 @@ class Trainer:
         self.save()
         self.live.note(f"stopped after {self.run_state.words:,} words; a checkpoint is saved")
         raise Interrupted
-
-    def _choose_threads(self) -> None:
-        if self.threads is not None:
-            change = self.threads.choose(self._rehearse)
-            self.run_state.threads = self.threads.now
-            if change:
-                self.live.note(change)
 
     def _tick(self) -> float:
         """Seconds spent so far."""

@@ -13,8 +13,7 @@ from modlm.nets.config import NetConfig
 from modlm.nets.net_mixer import NetMixer
 from modlm.training.config import OptimiserConfig, RunConfig, ScheduleConfig
 from modlm.training.distributed import Processes
-from modlm.training.prepare import make_net
-from modlm.training.texts import RunTexts
+from modlm.training.texts import RunTexts, make_net
 from modlm.training.trainer import Trainer
 
 TOGETHER = 1 << 14  # positions that the net takes at once when it is not trained

@@ -12,7 +12,7 @@ from modlm.blocks import CONSTANT_BLOCKS, NgramBlock
 from modlm.blocks.block import Block, ColumnLayout
 from modlm.counts import MAX_ORDER, Counts
 from modlm.errors import ConfigError
-from modlm.ground.arrays import Floats, Ids
+from modlm.ground.arrays import Floats
 from modlm.mixers import HeuristicMixer
 from modlm.model.mixture import Mixture
 from modlm.model.ngram.pruning import check_thresholds
@@ -20,7 +20,6 @@ from modlm.smoothing import SMOOTHERS, Estimates, Smoother, estimate, smoother_o
 from modlm.smoothing.estimates import given_discounts
 from modlm.text.corpus import Corpus
 from modlm.text.sources import Text
-from modlm.text.vocabulary import Vocabulary
 
 DEFAULT_SMOOTHING = "modified-kneser-ney"
 
@@ -72,7 +71,7 @@ def estimated(
     """Counts smoothed for a model, with extra columns that there are."""
     if not set(extra) <= set(CONSTANT_BLOCKS) or "uniform" not in extra:
         raise ConfigError(f"extra columns must be 'uniform', or 'uniform' and 'unknown', but are {', '.join(extra)}.")
-    own = ids_of(held_out, counts.vocabulary)
+    own = None if held_out is None else np.asarray(Corpus.from_text(held_out, counts.vocabulary).ids)
     return estimate(smoother_of(smoothing), counts, discounts=discounts, held_out=own)
 
 
@@ -96,12 +95,7 @@ def mixture_from_counts(
     extra: Sequence[str] = ("uniform",),
 ) -> Mixture:
     """The orders of counts as columns under heuristic weights: the form of skip n-grams, which cannot be compiled."""
-    made = estimate(smoother_of(smoothing), counts, discounts=discounts, held_out=ids_of(held_out, counts.vocabulary))
-    return heuristic_mixture(made, extra=extra)
-
-
-def ids_of(text: Text | None, vocabulary: Vocabulary) -> Ids | None:
-    return None if text is None else np.asarray(Corpus.from_text(text, vocabulary).ids)
+    return heuristic_mixture(estimated(counts, smoothing, held_out, discounts, extra), extra=extra)
 
 
 def lowest_of(extra: Sequence[str], vocab_size: int) -> Floats:

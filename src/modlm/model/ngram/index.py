@@ -53,7 +53,10 @@ class Index:
         buckets = int(np.ceil((len(compiled.words) - compiled.levels[2]) / LOAD / 4)) + 1
         if 4 * buckets + compiled.levels[2] >= 1 << 32:
             return None
-        table = _aligned(buckets * 16 * compiled.dtype.itemsize)
+        size = buckets * 16 * compiled.dtype.itemsize
+        room = np.zeros((size + LINE) // 8, np.uint64)
+        skipped = -room.ctypes.data % LINE // 8  # so that buckets begin where cache lines do
+        table = room[skipped : skipped + size // 8]
         unigrams = np.empty((compiled.levels[2] - 1, 2), compiled.dtype)
         numbers = np.zeros(len(compiled.nodes), np.uint32)
         reals = table.view(compiled.dtype)
@@ -61,10 +64,3 @@ class Index:
         chain = compiled.start_nodes[compiled.start_nodes > 0]
         backoffs = compiled.nodes["backoff"][chain].astype(np.float64)
         return cls(table, unigrams, numbers[chain].astype(np.uint64), backoffs)
-
-
-def _aligned(size: int) -> NDArray[np.uint64]:
-    """So many bytes of zeros, from the beginning of a cache line on."""
-    room = np.zeros((size + LINE) // 8, np.uint64)
-    skipped = -room.ctypes.data % LINE // 8
-    return room[skipped : skipped + size // 8]

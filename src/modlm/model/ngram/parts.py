@@ -20,6 +20,7 @@ from modlm.store.folder import Folder, Parts
 from modlm.text.vocabulary import Vocabulary
 
 PLACE = "columns/ngram/"
+WHOLE = (np.uint32, np.uint64)
 
 
 def parts_of(
@@ -53,16 +54,9 @@ def read_parts(stored: Folder, vocabulary: Vocabulary) -> tuple[Compiled, dict[s
     settings = None if stored.about.get("settings") is None else settings_in(stored.part("settings"), compiled.order)
     counts = None
     if stored.about.get("counts") is not None:
-        own = stored.part("counts")
-        counts = partial(
-            _counts_of,
-            vocabulary,
-            compiled,
-            files.array("frequencies", np.uint32, np.uint64, length=len(compiled.words)),
-            edge=own.word("edge", EDGES),
-            sentences=own.whole("sentences"),
-            cut_off=own.wholes("cut_off"),
-        )
+        own, frequencies = stored.part("counts"), files.array("frequencies", *WHOLE, length=len(compiled.words))
+        about = {"edge": own.word("edge", EDGES), "sentences": own.whole("sentences"), "cut_off": own.wholes("cut_off")}
+        counts = partial(lambda **known: Counts(vocabulary, compiled.trie, frequencies, **known), **about)
     return compiled, {"counts": counts, "settings": settings, "notes": tuple(stored.list_of("notes", str))}
 
 
@@ -105,7 +99,3 @@ def settings_in(stored: Folder, order: int) -> NgramSettings:
         prune=stored.wholes("prune"),
         prune_entropy=stored.real("prune_entropy"),
     )
-
-
-def _counts_of(vocabulary: Vocabulary, compiled: Compiled, frequencies: np.ndarray, **about: Any) -> Counts:
-    return Counts(vocabulary, compiled.trie, frequencies, **about)
