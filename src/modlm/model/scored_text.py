@@ -6,10 +6,9 @@ import logging
 import math
 import os
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, tee
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -268,15 +267,8 @@ def scored_along(
     model: LanguageModel, blocks: Iterable[Encoded], beside: Beside = ALONE
 ) -> Iterator[tuple[ScoredText, Encoded]]:
     """Parts of one text that a model goes along, each with what it was made of."""
-    others = deque[Encoded]()  # the parts that are being scored
-
-    def ids_alone() -> Iterator[Ids]:
-        for block in blocks:
-            others.append(block)
-            yield block.ids
-
-    for _, log_probs in model.along(ids_alone(), beside):
-        block = others.popleft()
+    own, others = tee(blocks)
+    for block, (_, log_probs) in zip(own, model.along((other.ids for other in others), beside), strict=True):
         yield ScoredText.along(model, block.ids, model.spelled(block, log_probs)), block
 
 

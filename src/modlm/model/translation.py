@@ -20,6 +20,7 @@ from modlm.blocks.lexicon import LexiconBlock
 from modlm.errors import ConfigError
 from modlm.ground.arrays import AnyFloats, Floats, Ids
 from modlm.ground.progress import progress
+from modlm.model.sampling import most_probable
 from modlm.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:
@@ -99,9 +100,7 @@ class _Search:
         """Take the best continuations; the hypotheses to go on with, each as its parent and its next word."""
         size = totals_LJ.shape[1]
         flat = totals_LJ.ravel()
-        most = min(2 * width, len(flat))
-        among = np.argpartition(-flat, most - 1)[:most]
-        best = among[np.lexsort((among, -flat[among]))].tolist()
+        best = most_probable(flat, 2 * width).tolist()
         kept, words = list[tuple[int, int]](), self.words
         self.words, self.log_probs, over = [], [], len(words[0]) + 1 >= self.longest
         for rank, place in enumerate(best):

@@ -7,10 +7,8 @@ count, ties by their UTF-8 bytes, so that neither threads nor blocks leave a tra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modlm.ground.arrays import Bytes, Ids, Ints
 from modlm.text import text_kernels as kernels
@@ -20,8 +18,6 @@ from modlm.text.word_list import END_NAME, HEADER, START_NAME, UNKNOWN_NAME
 PROVISIONAL = (UNKNOWN_NAME, END_NAME, START_NAME)
 FIRST_WORD = len(PROVISIONAL)
 WORDS = 1 << 15  # room in a new table; it grows
-
-Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class WordTable:
@@ -51,11 +47,11 @@ class WordTable:
         """Let the table hold this many words and their bytes; at least doubles what has to grow."""
         if words >= len(self.offsets):
             more = max(words, 2 * len(self.counts))
-            self.offsets = _longer(self.offsets, more + 1)
-            self.counts = _longer(self.counts, more)
+            self.offsets = np.pad(self.offsets, (0, more + 1 - len(self.offsets)))
+            self.counts = np.pad(self.counts, (0, more - len(self.counts)))
             self._rebuild(more)
         if size + PADDING > len(self.blob):
-            self.blob = _longer(self.blob, max(size + PADDING, 2 * len(self.blob)))
+            self.blob = np.pad(self.blob, (0, max(size + PADDING - len(self.blob), len(self.blob))))
 
     def encode(self, data: Bytes, size: int, unknown_name: bool, out: Ids, state: Ints) -> int:
         """See `text_kernels.collect_lines`; makes room where there is none."""
@@ -107,12 +103,6 @@ class WordTable:
             tied = slice(bounds[place], bounds[place + 1])
             words[tied] = sorted(words[tied], key=lambda word: blob[self.offsets[word] : self.offsets[word + 1] - 1])
         return words
-
-
-def _longer(array: NDArray[Scalar], length: int) -> NDArray[Scalar]:
-    longer = np.zeros(length, array.dtype)
-    longer[: len(array)] = array
-    return longer
 
 
 def merged(tables: list[WordTable]) -> tuple[WordTable, list[Ids]]:

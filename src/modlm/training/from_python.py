@@ -1,17 +1,4 @@
-"""`modlm.train`: what `modlm train` does, as one call; the same tree of settings as the TOML file, with live objects.
-
-lm = modlm.train(
-    text="train.txt", valid="valid.txt", out="runs/mine",
-    columns={
-        "ngram": modlm.Ngram(order=5),
-        "news": modlm.Ngram("news.txt"),
-        "mine": modlm.FunctionBlock(my_function, columns=("mine",), context_length=2),
-        "delta": modlm.Delta(),
-    },
-    mixer=modlm.Lstm(hidden=200, dropout=0.5),
-    block_dropout=0.5, epochs=20,
-)
-"""
+"""`modlm.train`: what `modlm train` does, as one call: the settings of the TOML file, with live objects."""
 
 from __future__ import annotations
 

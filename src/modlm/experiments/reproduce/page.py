@@ -92,19 +92,15 @@ def _section(recipe: Recipe, runs: Runs, folder: Path) -> list[str]:
     if recipe.figure and any(one.ours is not None for one in rows):
         path = write_figure(recipe, rows, folder)
         parts += [f"![{recipe.title}]({path.relative_to(folder).as_posix()})", ""]
-    parts += markdown(rows, rerun=runs.rerun)
+    names = columns(rerun=runs.rerun)
+    parts += [f"| {' | '.join(names)} |".replace("|  |", "| |"), "|---|---" + "|--:" * (len(names) - 2) + "|"]
+    parts += [f"| {' | '.join(cells(one, rerun=runs.rerun))} |" for one in rows]
     if recipe.claims:
         parts += ["", "| the paper's finding | holds here |", "|---|---|"]
         parts += [f"| {claim.says} | {VERDICTS[holds(claim, rows)]} |" for claim in recipe.claims]
     if recipe.discussion.strip():
         parts += ["", recipe.discussion.strip()]
     return [*parts, ""]
-
-
-def markdown(rows: Sequence[ComparedRow], *, rerun: bool) -> list[str]:
-    names = columns(rerun=rerun)
-    lines = [f"| {' | '.join(names)} |".replace("|  |", "| |"), "|---|---" + "|--:" * (len(names) - 2) + "|"]
-    return lines + [f"| {' | '.join(cells(one, rerun=rerun))} |" for one in rows]
 
 
 def columns(*, rerun: bool) -> list[str]:

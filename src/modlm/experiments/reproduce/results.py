@@ -108,7 +108,12 @@ class Results:
         path.parent.mkdir(parents=True, exist_ok=True)
         entries = {name: value for name, value in dataclasses.asdict(result).items() if value not in (None, {}, [])}
         with new_file(path) as place:
-            place.write_text(_json(entries), encoding="utf-8")
+            journal = entries.pop("journal", [])
+            text = json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False)
+            if journal:  # one line for each of its lines
+                lines = ",\n  ".join(json.dumps(line, allow_nan=False) for line in journal)
+                text = f'{text[:-2]},\n "journal": [\n  {lines}\n ]\n}}'
+            place.write_text(f"{text}\n", encoding="utf-8")
         return path
 
     def digest(self, run: RunEntry, *, limits: bool = True) -> str:
@@ -160,13 +165,3 @@ def rounded(value: Any) -> Any:
     if not isinstance(value, float):
         return value
     return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
-
-
-def _json(entries: dict[str, Any]) -> str:
-    """JSON with one line for each line of the journal."""
-    journal = entries.pop("journal", [])
-    text = json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False)
-    if not journal:
-        return text + "\n"
-    lines = ",\n  ".join(json.dumps(line, allow_nan=False) for line in journal)
-    return f'{text[:-2]},\n "journal": [\n  {lines}\n ]\n}}\n'

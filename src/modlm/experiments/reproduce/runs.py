@@ -173,13 +173,9 @@ class Runs:
         table["text"] = [str(path.absolute()) for path in sources]
         if vocabulary := self.corpora.vocabulary_file(run.corpus, run.text):
             table = merged(table, {"vocabulary": {"file": str(vocabulary.absolute())}})
-        own = {
-            key: value for key, value in next(iter(table.get("columns", {}).values()), {}).items() if key != "source"
-        }
-        for (
-            name,
-            text,
-        ) in run.columns.items():  # of the same order, smoothing and edge as the preset's own, or as it says
+        first = next(iter(table.get("columns", {}).values()), {})  # further columns are like it, or as the run says
+        own = {key: value for key, value in first.items() if key != "source"}
+        for name, text in run.columns.items():
             part = "counts" if text in self.recipes.corpora and self.corpora.used(text).counts else "text"
             files = self.corpora.part(text, part) if part == "counts" else self.corpora.files(text)
             made = {**own, part: tuple(str(path.absolute()) for path in files)}
