@@ -114,7 +114,20 @@ class Corpus:
 
         Sizes and vocabulary are always checked; "full" looks at every id too, since a wrong one leads kernels astray.
         """
-        ids, vocabulary, numbers, sources = read_folder(Path(folder), verify=verify)
+        path = Path(folder)
+        about = {"sources": [], **read_manifest(path, kind=KIND, verify=verify)}
+        stored = Folder(path, KIND, about, {}, (VOCABULARY, TOKENIZER))
+        numbers, sources = Numbers(stored.whole("sentences"), stored.whole("unknown")), stored.wholes("sources")
+        if 0 in sources or sum(sources) not in (0, numbers.sentences):
+            raise stored.damaged("its sources do not add up to its sentences")
+        vocabulary = vocabulary_in(stored, what="corpus was")
+        try:
+            ids: Ids = open_npy(path / IDS, dtype=np.uint32, shape=(stored.whole("ids"),))
+            found = check_ids(ids, vocabulary) if verify == "full" else numbers
+        except (OSError, ValueError, InputError) as error:
+            raise stored.damaged(f"{IDS}: {error}") from error
+        if found != numbers:
+            raise stored.damaged(f"{IDS} has {found}, but {manifest_name(KIND)} says {numbers}")
         return cls(ids, vocabulary, *numbers, sources)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -187,24 +200,6 @@ class Corpus:
 class Numbers(NamedTuple):
     sentences: int
     unknown: int
-
-
-def read_folder(path: Path, *, verify: Verify) -> tuple[Ids, Vocabulary, Numbers, tuple[int, ...]]:
-    """The parts of a corpus folder, or an error that says what is wrong with it."""
-    about = read_manifest(path, kind=KIND, verify=verify)
-    folder = Folder(path, KIND, {"sources": [], **about}, {}, (VOCABULARY, TOKENIZER))
-    numbers, sources = Numbers(folder.whole("sentences"), folder.whole("unknown")), folder.wholes("sources")
-    if 0 in sources or sum(sources) not in (0, numbers.sentences):
-        raise folder.damaged("its sources do not add up to its sentences")
-    vocabulary = vocabulary_in(folder, what="corpus was")
-    try:
-        ids: Ids = open_npy(path / IDS, dtype=np.uint32, shape=(folder.whole("ids"),))
-        found = check_ids(ids, vocabulary) if verify == "full" else numbers
-    except (OSError, ValueError, InputError) as error:
-        raise folder.damaged(f"{IDS}: {error}") from error
-    if found != numbers:
-        raise folder.damaged(f"{IDS} has {found}, but {manifest_name(KIND)} says {numbers}")
-    return ids, vocabulary, numbers, sources
 
 
 def check_ids(ids: Ids, vocabulary: Vocabulary) -> Numbers:

@@ -145,24 +145,23 @@ class Runs:
         """Do a run and keep its result; a trained one is taken up where it stands, and one that was done is kept."""
         result = self.own.find(run) if self._has_model(run) else None
         if result is None:
-            result = self._done(run)
+            begun = time.perf_counter()
+            numbers = DOING[run.kind](self, run)
+            made = {
+                "machine": f"{processor()}, {os.cpu_count()} cores", "python": platform.python_version(),
+                "modlm": __version__, "date": self.today().isoformat(),
+                "seconds": round(time.perf_counter() - begun, 1),
+            }  # fmt: skip
+            drew = {role: entry.name for role, entry in self.corpora.taken(run.name).items()}
+            digest, scale = self.results.digest(run), self.recipes.scale
+            result = RunResult(
+                run=run.name, scale=scale, kind=run.kind, digest=digest, corpora=drew, made=made, **numbers
+            )
             self.own.write(run, result)
             self.just_made.add(run.label)
         if not self.rerun:
             self.beside.write(run, result)
         return result
-
-    def _done(self, run: RunEntry) -> RunResult:
-        begun = time.perf_counter()
-        numbers = DOING[run.kind](self, run)
-        made = {
-            "machine": f"{processor()}, {os.cpu_count()} cores", "python": platform.python_version(),
-            "modlm": __version__, "date": self.today().isoformat(), "seconds": round(time.perf_counter() - begun, 1),
-        }  # fmt: skip
-        return RunResult(
-            run=run.name, scale=self.recipes.scale, kind=run.kind, digest=self.results.digest(run),
-            corpora={role: entry.name for role, entry in self.corpora.taken(run.name).items()}, made=made, **numbers,
-        )  # fmt: skip
 
     def config(self, run: RunEntry) -> RunConfig:
         """The configuration of a trained run: the preset, its changes, its texts, its further columns."""

@@ -86,7 +86,13 @@ def from_arpa(tables: ArpaTables) -> tuple[Vocabulary, Compiled]:
     )
     probs, backoffs = np.zeros(levels[-1]), np.ones(levels[top])
     trie.words[1 : levels[2]], trie.first[0], trie.first[1] = np.arange(vocab_size + 1), 1, levels[2]
-    _fill_unigrams(tables, probs, backoffs)
+    unigrams, words = tables.orders[0], 1 + tables.orders[0].ngrams[:, 0].astype(np.int64)
+    probs[words] = _plain(tables, 1, unigrams.log10_probs)
+    if top > 1:
+        backoffs[words] = _plain(tables, 1, unigrams.log10_backoffs)
+    if not tables.has_unknown:
+        probs[1 + UNKNOWN] = 10.0**LOG10_UNKNOWN
+        log.warning("%s has no <unk>; unknown words get log10 probability %g", tables.path, LOG10_UNKNOWN)
     sorts = in_parallel([partial(_sorted, table.ngrams, vocab_size) for table in tables.orders])
     for order in range(2, top + 1):
         rows = _place(tables, sorts, order, trie)
@@ -99,17 +105,6 @@ def from_arpa(tables: ArpaTables) -> tuple[Vocabulary, Compiled]:
     begun = (node for node in only_starts(trie) if trie.first[node] < trie.first[node + 1])  # with something after it
     start = max(begun, default=0) if tables.has_start else 0
     return tables.vocabulary, Compiled(trie.words, nodes, leaves, levels, start)
-
-
-def _fill_unigrams(tables: ArpaTables, probs: Floats, backoffs: Floats) -> None:
-    unigrams = tables.orders[0]
-    nodes = 1 + unigrams.ngrams[:, 0].astype(np.int64)
-    probs[nodes] = _plain(tables, 1, unigrams.log10_probs)
-    if tables.max_order > 1:
-        backoffs[nodes] = _plain(tables, 1, unigrams.log10_backoffs)
-    if not tables.has_unknown:
-        probs[1 + UNKNOWN] = 10.0**LOG10_UNKNOWN
-        log.warning("%s has no <unk>; unknown words get log10 probability %g", tables.path, LOG10_UNKNOWN)
 
 
 def _plain(tables: ArpaTables, order: int, log10_numbers: Floats) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 
 from modlm.counts.trie import Trie
 from modlm.formats.arpa import ArpaRows
-from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints
+from modlm.ground.arrays import AnyFloats, Floats, Ids
 from modlm.model.ngram.compiled import Compiled
 
 
@@ -56,7 +56,11 @@ def rows_with_one_start(compiled: Compiled, order: int) -> ArpaRows:
     for column in np.ascontiguousarray(words.T):
         states, _, probs = compiled.advance(states, column)
     ngrams = np.column_stack((np.full(len(words), compiled.vocab_size, np.uint32), words))
-    return ArpaRows(ngrams, log10(probs), log10(_backoffs(compiled, states, order)) if order < compiled.order else None)
+    product = np.ones(len(states))  # of the backoffs of the padded forms: of each state that is at least so long
+    while (long := states >= compiled.levels[order]).any():
+        product[long] *= compiled.nodes["backoff"][states[long]]
+        states = np.where(long, compiled.nodes["suffix"][states], states).astype(np.int64)
+    return ArpaRows(ngrams, log10(probs), log10(product) if order < compiled.order else None)
 
 
 def _words_after_start(compiled: Compiled, length: int) -> Ids:
@@ -73,12 +77,3 @@ def _words_after_start(compiled: Compiled, length: int) -> Ids:
     if all(np.array_equal(tables[0], table) for table in tables[1:]):  # always so unless n-grams were pruned
         return tables[0]
     return np.unique(np.concatenate(tables), axis=0)
-
-
-def _backoffs(compiled: Compiled, states: Ints, order: int) -> Floats:
-    """The product of the backoffs of the padded forms of n-grams: of each state that is at least so long."""
-    product = np.ones(len(states))
-    while (long := states >= compiled.levels[order]).any():
-        product[long] *= compiled.nodes["backoff"][states[long]]
-        states = np.where(long, compiled.nodes["suffix"][states], states).astype(np.int64)
-    return product
