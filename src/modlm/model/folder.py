@@ -77,8 +77,6 @@ def load(
     folder with one; models of ours have their own. `functions` gives columns that are Python functions by the names of
     their blocks, where these cannot be imported.
     """
-    if resident:
-        return load(path, verify=verify, tokenizer=tokenizer, functions=functions).resident()
     if HUB.match(str(path)):
         from modlm.store.hub import download
 
@@ -86,7 +84,7 @@ def load(
     model = _load(Path(path), verify, functions or {})
     if tokenizer is not None and model.vocabulary.units == "words":
         model.vocabulary = with_tokenizer(model.vocabulary, tokenizer)
-    return model
+    return model.resident() if resident else model
 
 
 def _load(place: Path, verify: Verify, functions: Mapping[str, Callable[..., Any]]) -> LanguageModel:

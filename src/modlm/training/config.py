@@ -9,15 +9,7 @@ from modlm.counts.counts import EDGES
 from modlm.counts.skip import check_positions
 from modlm.errors import ConfigError
 from modlm.families import BLOCKS, MIXERS
-from modlm.nets.config import (
-    AT_LEAST_1,
-    NOT_NEGATIVE,
-    POSITIVE,
-    BlockDropoutConfig,
-    NetConfig,
-    check_numbers,
-    one_of,
-)
+from modlm.nets.config import AT_LEAST_1, NOT_NEGATIVE, POSITIVE, BlockDropoutConfig, NetConfig, check_numbers, one_of
 from modlm.smoothing import smoother_of
 
 CONDITIONAL = "conditional"

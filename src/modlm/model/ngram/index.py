@@ -40,9 +40,7 @@ class Index:
     start_backoffs: Floats
 
     @property
-    def arrays(
-        self,
-    ) -> tuple[NDArray[np.uint64], AnyFloats, AnyFloats, NDArray[np.uint64], Floats]:
+    def arrays(self) -> tuple[NDArray[np.uint64], AnyFloats, AnyFloats, NDArray[np.uint64], Floats]:
         """The arrays as the kernel takes them; the second is the table seen as probabilities and backoffs."""
         reals = self.table.view(self.unigrams.dtype)
         return self.table, reals, self.unigrams, self.start_contexts, self.start_backoffs
