@@ -41,15 +41,11 @@ class Trained:
 
     label: str
     model: LanguageModel
-    seconds: float
-    """Training: counting, smoothing and compiling (and tuning, for a static mixture)."""
-    valid: float
-    """Perplexity."""
+    seconds: float  # training: counting, smoothing and compiling (and tuning, for a static mixture)
+    valid: float  # perplexity
     test: float
-    words_per_second: float
-    """Scoring the test part, reading and encoding included."""
-    bytes: int
-    """Of the model folder."""
+    words_per_second: float  # scoring the test part, reading and encoding included
+    bytes: int  # of the model folder
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -63,16 +59,12 @@ class DemoResult:
 
     rows: tuple[Trained, ...]
     best: Trained
-    folder: str
-    """Where the demo's folder keeps it."""
+    folder: str  # where the demo's folder keeps it
     predictions: tuple[tuple[str, list[Prediction]], ...]
     """The words most likely to follow some contexts, by the best model."""
-    explained: Trained
-    """The hybrid, or the best where nets cannot be trained."""
-    explanation: tuple[Explanation, ...]
-    """How a sentence gets its probabilities, word by word."""
-    words: tuple[int, int, int]
-    """In the train, valid and test parts."""
+    explained: Trained  # the hybrid, or the best where nets cannot be trained
+    explanation: tuple[Explanation, ...]  # how a sentence gets its probabilities, word by word
+    words: tuple[int, int, int]  # in the train, valid and test parts
     vocabulary: int
     seconds: float
 

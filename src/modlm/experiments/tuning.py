@@ -46,8 +46,7 @@ class Variation:
     high: float = 0.0
     log: bool = False
     whole: bool = False
-    choices: tuple[str, ...] = ()
-    """As they would stand behind `--set`; none: the range."""
+    choices: tuple[str, ...] = ()  # as they would stand behind `--set`; none: the range
 
     def drawn(self, trial: Trial) -> str:
         """What a trial tries, as `--set` takes it."""
@@ -94,10 +93,8 @@ def variations(texts: Sequence[str]) -> tuple[Variation, ...]:
 @dataclass(frozen=True, slots=True)
 class Tried:
     number: int
-    state: str
-    """complete, given up, or failed."""
-    valid: float
-    """Perplexity of the validation text, the best of its evaluations."""
+    state: str  # complete, given up, or failed
+    valid: float  # perplexity of the validation text, the best of its evaluations
     settings: dict[str, Any]
     folder: str
 
@@ -106,8 +103,7 @@ class Tried:
 class Search:
     """What is searched: a run, the settings that vary, and the folder in which it happens."""
 
-    table: Table
-    """The configuration that trials share."""
+    table: Table  # the configuration that trials share
     variations: tuple[Variation, ...]
     folder: Path
     device: str = "auto"

@@ -42,8 +42,7 @@ class Documents:
     texts: list[str] = field(default_factory=list)
     records: list[dict[str, Any]] = field(default_factory=list)
     """All that was known of each; `{}` for documents of a plain text."""
-    lines: list[int] = field(default_factory=list)
-    """Where each begins in its file, from 1; rows for Parquet."""
+    lines: list[int] = field(default_factory=list)  # where each begins in its file, from 1; rows for Parquet
     broken: list[InputError] = field(default_factory=list)
 
 
@@ -52,15 +51,11 @@ class Batch:
     """Some documents of one file, as they were read."""
 
     form: str
-    data: Any
-    """Bytes of whole lines, or a record batch of pyarrow."""
+    data: Any  # bytes of whole lines, or a record batch of pyarrow
     source: str
-    line: int
-    """The number of its first line or row."""
-    consumed: int
-    """Bytes of the file as it lies on disk."""
-    dry: bool = False
-    """Whether a pipe had no more to give for now."""
+    line: int  # the number of its first line or row
+    consumed: int  # bytes of the file as it lies on disk
+    dry: bool = False  # whether a pipe had no more to give for now
 
     def documents(self, name: str = "text", *, needs: str = "", errors: str = "strict") -> Documents:
         """Taken apart; `name` is the field that holds the text, `needs` another that must be there.

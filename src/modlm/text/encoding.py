@@ -44,14 +44,10 @@ class Encoded:
     ids: Ids
     sentences: int
     unknown: int
-    words: int
-    """Words between white space, whatever the ids stand for."""
-    bytes: int
-    """Of all lines with a line end each, as UTF-8."""
-    encoder: int = 0
-    """Which of the encoders wrote it."""
-    begins: bool = False
-    """Whether it is the first of its source."""
+    words: int  # words between white space, whatever the ids stand for
+    bytes: int  # of all lines with a line end each, as UTF-8
+    encoder: int = 0  # which of the encoders wrote it
+    begins: bool = False  # whether it is the first of its source
     text: bytearray = field(default_factory=bytearray, repr=False)
     """What was encoded, `text[:bytes]`, with PADDING behind it."""
 

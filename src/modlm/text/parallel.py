@@ -29,8 +29,7 @@ class Parallel:
 
     source: Corpus
     target: Corpus
-    names: tuple[str, str] = ("the source", "the target")
-    """What they were read from, for messages."""
+    names: tuple[str, str] = ("the source", "the target")  # what they were read from, for messages
 
     def __post_init__(self) -> None:
         if len(self.source) != len(self.target):

@@ -23,24 +23,19 @@ from modlm.text.word_table import WordTable, merged
 class TextSize:
     """How much text there was, in units that do not depend on a vocabulary."""
 
-    words: int
-    """Between white space, without sentence ends."""
-    bytes: int
-    """Of all lines as UTF-8, with a line end each."""
+    words: int  # between white space, without sentence ends
+    bytes: int  # of all lines as UTF-8, with a line end each
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a pass over a text finds beside its ids."""
 
-    words: bytes
-    """The vocabulary file of its words; empty when a vocabulary was given."""
-    sources: tuple[int, ...]
-    """Sentences of each text."""
+    words: bytes  # the vocabulary file of its words; empty when a vocabulary was given
+    sources: tuple[int, ...]  # sentences of each text
     unknown: int
     size: TextSize
-    parts: list[tuple[int, Ids]]
-    """Ids of each part, and where their final ones stand; nothing when they are final."""
+    parts: list[tuple[int, Ids]]  # ids of each part, and where their final ones stand; nothing when they are final
 
     def settle(self, ids: Ids) -> None:
         """Make the ids of all parts, one behind the other, final."""

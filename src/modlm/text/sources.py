@@ -48,16 +48,11 @@ class Block:
 
     data: bytearray
     size: int
-    source: str
-    """The file's name, as errors give it."""
-    offset: int
-    """Where the block begins in its (unpacked) source."""
-    first: bool
-    """Whether it is the first of its source, so that lines are counted from 1 again."""
-    consumed: int
-    """Bytes of the file as it lies on disk that were read for this block."""
-    dry: bool = False
-    """Whether a pipe had no more to give for now."""
+    source: str  # the file's name, as errors give it
+    offset: int  # where the block begins in its (unpacked) source
+    first: bool  # whether it is the first of its source, so that lines are counted from 1 again
+    consumed: int  # bytes of the file as it lies on disk that were read for this block
+    dry: bool = False  # whether a pipe had no more to give for now
 
 
 class Files:

@@ -44,12 +44,9 @@ OVER_SOURCE = ("lexicon", COPY)  # kinds of blocks that need the sentences' sour
 class RunBlock:
     """A dense block of a run."""
 
-    block: Block
-    """From all counts."""
-    counts: Counts | None = None
-    """Those of the training text, or of a part of it, if it comes from them."""
-    counted: tuple[int, int] = (0, sys.maxsize)
-    """The positions of the training text that were counted, if not all."""
+    block: Block  # from all counts
+    counts: Counts | None = None  # those of the training text, or of a part of it, if it comes from them
+    counted: tuple[int, int] = (0, sys.maxsize)  # the positions of the training text that were counted, if not all
     without: HeldOut | None = None
     """What leaves folds of the training text out, if the block knows it in another way than by counts."""
     folds: Sequence[Block] = ()

@@ -40,11 +40,9 @@ class Checkpoint:
     """What a run can be taken up from."""
 
     state: RunState
-    run: dict[str, Any]
-    """The configuration and the fingerprints of texts, as JSON."""
+    run: dict[str, Any]  # the configuration and the fingerprints of texts, as JSON
     tensors: dict[str, Tensor]
-    best: dict[str, Tensor]
-    """The best parameters; none before the first evaluation."""
+    best: dict[str, Tensor]  # the best parameters; none before the first evaluation
 
     def part(self, name: str) -> dict[str, Tensor]:
         """Tensors of one part, `net` say, without its name."""

@@ -98,10 +98,8 @@ class Processes:
     device: torch.device
     rank: int = 0
     world: int = 1
-    machine: range = field(default=range(1))
-    """The ranks on this machine."""
-    board: Noticeboard | None = None
-    """Where processes leave word for each other; none for a process alone."""
+    machine: range = field(default=range(1))  # the ranks on this machine
+    board: Noticeboard | None = None  # where processes leave word for each other; none for a process alone
 
     @property
     def leads(self) -> bool:

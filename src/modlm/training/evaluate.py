@@ -21,8 +21,7 @@ class Score:
     """How well a text is predicted; means over its words and sentence ends."""
 
     mean_nll: float
-    dense_mass: float
-    """Weight on the dense columns."""
+    dense_mass: float  # weight on the dense columns
     words: int
 
     @property

@@ -33,21 +33,16 @@ class Result:
 
     folder: Path
     kind: str
-    stopped: str
-    """Why it ended: epochs, patience or minutes."""
-    words: int
-    """Words trained on."""
+    stopped: str  # why it ended: epochs, patience or minutes
+    words: int  # words trained on
     epochs: float
     evaluations: int
-    seconds: float
-    """Of training and its evaluations, over all parts of the run."""
-    words_per_second: float
-    """Of training alone, in the middle of all evaluations."""
+    seconds: float  # of training and its evaluations, over all parts of the run
+    words_per_second: float  # of training alone, in the middle of all evaluations
     parameters: int
     device: str
     processes: int
-    best: Line
-    """The journal's line of the evaluation whose parameters the model has."""
+    best: Line  # the journal's line of the evaluation whose parameters the model has
     valid_perplexity: float
     test_perplexity: float | None = None
 

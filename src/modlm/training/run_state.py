@@ -16,34 +16,22 @@ from modlm.training.config import OptimiserConfig, RunConfig
 class RunState:
     """How far a run has come."""
 
-    step: int = 0
-    """Updates made."""
-    epoch: int = 0
-    """Epochs finished."""
-    index: int = 0
-    """Batches done in this epoch."""
-    words: int = 0
-    """Words trained on."""
-    evaluated: int = 0
-    """`words` at the last evaluation."""
+    step: int = 0  # updates made
+    epoch: int = 0  # epochs finished
+    index: int = 0  # batches done in this epoch
+    words: int = 0  # words trained on
+    evaluated: int = 0  # `words` at the last evaluation
     evaluations: int = 0
-    train_nll: float = 0.0
-    """Summed since the last evaluation, as are the next two."""
+    train_nll: float = 0.0  # summed since the last evaluation, as are the next two
     train_mass: float = 0.0
     train_words: int = 0
-    best_valid: float = math.inf
-    """The lowest mean nll on the validation text."""
+    best_valid: float = math.inf  # the lowest mean nll on the validation text
     best_step: int = -1
-    worse: int = 0
-    """Evaluations since the best one."""
-    factor: float = 1.0
-    """What a plateau schedule has made of the learning rate."""
-    seconds: float = 0.0
-    """Time spent, over all parts of the run."""
-    threads: int = 0
-    """Of the last update, where trials choose them; 0 where they do not."""
-    journal: int = 0
-    """Bytes of the journal that belong to the run up to here; likewise of the timings."""
+    worse: int = 0  # evaluations since the best one
+    factor: float = 1.0  # what a plateau schedule has made of the learning rate
+    seconds: float = 0.0  # time spent, over all parts of the run
+    threads: int = 0  # of the last update, where trials choose them; 0 where they do not
+    journal: int = 0  # bytes of the journal that belong to the run up to here; likewise of the timings
     timings: int = 0
 
     def moved(self, batch_words: int, batches: int) -> None:

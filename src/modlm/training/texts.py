@@ -42,14 +42,12 @@ class RunTexts:
     """What a process has of the texts of its run."""
 
     vocab_size: int
-    rows: dict[str, LogRows]
-    """By name: train, valid, and test if there is one."""
+    rows: dict[str, LogRows]  # by name: train, valid, and test if there is one
     corpora: dict[str, Corpus]
     """The texts themselves; empty in processes that found the rows made. The first process has them."""
     blocks: Callable[[], Mapping[str, RunBlock]]
     """The dense blocks; counted when first asked for, which rows from the cache never do."""
-    pairs: dict[str, Parallel] = field(default_factory=dict)
-    """The texts with their sources, where they have some."""
+    pairs: dict[str, Parallel] = field(default_factory=dict)  # the texts with their sources, where they have some
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -23,8 +23,7 @@ class Tracker:
 
     add: Callable[[dict[str, float], int], object]
     """Told the numbers of one evaluation, by `perplexity/valid` and the like, after so many words of training."""
-    close: Callable[[], object]
-    """Writes what is left."""
+    close: Callable[[], object]  # writes what is left
 
 
 def _tensorboard(folder: Path, config: RunConfig) -> Tracker:

@@ -51,36 +51,28 @@ class Trainer:
     net: MixerNet
     folder: Path
     processes: Processes
-    checkpoints: CheckpointWriter | None = None
-    """None in all processes but the first."""
+    checkpoints: CheckpointWriter | None = None  # none in all processes but the first
     trackers: tuple[Tracker, ...] = ()
-    watch: Callable[[Line], None] = lambda line: None
-    """Told of every evaluation; what it raises ends the run."""
-    threads: ThreadChoice | None = None
-    """None: as many as torch has."""
+    watch: Callable[[Line], None] = lambda line: None  # told of every evaluation; what it raises ends the run
+    threads: ThreadChoice | None = None  # none: as many as torch has
     clock: Callable[[], float] = time.monotonic
     run_state: RunState = field(default_factory=RunState)
     train: BatchSource = field(init=False)
-    evaluated: dict[str, BatchSource] = field(init=False)
-    """valid, and test if there is one."""
+    evaluated: dict[str, BatchSource] = field(init=False)  # valid, and test if there is one
     rules: Rules = field(init=False)
     live: Live = field(init=False)
     block_dropout: BlockDropout = field(init=False)
     optimiser: Optimiser = field(init=False)
     average: Average = field(init=False)
     best: dict[str, Tensor] = field(default_factory=dict)
-    state_SBH: Tensor | None = None
-    """context = document: the state after the last batch."""
+    state_SBH: Tensor | None = None  # context = document: the state after the last batch
     request: StopRequest = field(default_factory=StopRequest)
     _best_is_new: bool = False
     _generator: torch.Generator = field(default_factory=torch.Generator)
     _order: tuple[int, Ints] = (-1, np.zeros(0, np.int64))
-    _since: float = 0.0
-    """The clock when `run_state.seconds` was last brought up to date."""
-    _saved: float = 0.0
-    """The clock at the last checkpoint."""
-    _timed: tuple[float, int] = (0.0, 0)
-    """Seconds and words at the end of the last evaluation."""
+    _since: float = 0.0  # the clock when `run_state.seconds` was last brought up to date
+    _saved: float = 0.0  # the clock at the last checkpoint
+    _timed: tuple[float, int] = (0.0, 0)  # seconds and words at the end of the last evaluation
 
     def __post_init__(self) -> None:
         config, net, rows = self.config, self.net, self.texts.rows

@@ -21,21 +21,15 @@ class ComparedRow:
 
     row: Row
     paper: float | None
-    ours: float | None
-    """The mean over seeds, if the run was done from several."""
+    ours: float | None  # the mean over seeds, if the run was done from several
     stand_ins: dict[str, str]
     """What stood for which of the paper's corpora, by titles; ours and the paper's are not comparable if any did."""
-    corpus: str
-    """The title of the corpus that was tested on."""
+    corpus: str  # the title of the corpus that was tested on
     digits: int
-    sd: float | None = None
-    """The standard deviation over seeds, of a sample; None for one seed, and for a quotient."""
-    seeds: int = 0
-    """How many results the mean is over."""
-    shipped: float | None = None
-    """Where ours was made here by a rerun: the number that came with the recipes."""
-    found: tuple[Found, ...] = ()
-    """The results that ours comes from."""
+    sd: float | None = None  # the standard deviation over seeds, of a sample; None for one seed, and for a quotient
+    seeds: int = 0  # how many results the mean is over
+    shipped: float | None = None  # where ours was made here by a rerun: the number that came with the recipes
+    found: tuple[Found, ...] = ()  # the results that ours comes from
 
     @property
     def difference(self) -> float | None:

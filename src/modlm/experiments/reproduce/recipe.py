@@ -32,14 +32,10 @@ class CorpusEntry:
     """Files under MODLM_DATA, or one text made from others; none: given by the user or stood in for."""
     valid: str = ""
     test: str = ""
-    vocabulary: str = ""
-    """The words to know; none: those of the training text."""
-    max_words: int = 0
-    """How many of them, the most frequent; 0: all."""
-    counts: tuple[str, ...] = ()
-    """Count files under MODLM_DATA, where there is no text."""
-    stand_in: str = ""
-    """The corpus that stands for this one."""
+    vocabulary: str = ""  # the words to know; none: those of the training text
+    max_words: int = 0  # how many of them, the most frequent; 0: all
+    counts: tuple[str, ...] = ()  # count files under MODLM_DATA, where there is no text
+    stand_in: str = ""  # the corpus that stands for this one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +43,12 @@ class TextEntry:
     """A text made of others, one behind the other, and then perhaps cut."""
 
     name: str
-    of: tuple[str, ...]
-    """Texts, or corpora for their training texts."""
-    first: int = 0
-    """Only so many sentences; 0: all."""
-    every: int = 0
-    """Only the first of every so many stretches."""
-    without_every: int = 0
-    """All but these."""
-    stretch: int = 1
-    """Sentences that stay together; long ones keep most documents whole, on one side of the cut."""
-    after: int = 0
-    """How many stretches come before the first one of a sample."""
+    of: tuple[str, ...]  # texts, or corpora for their training texts
+    first: int = 0  # only so many sentences; 0: all
+    every: int = 0  # only the first of every so many stretches
+    without_every: int = 0  # all but these
+    stretch: int = 1  # sentences that stay together; long ones keep most documents whole, on one side of the cut
+    after: int = 0  # how many stretches come before the first one of a sample
 
     def __post_init__(self) -> None:
         if sum(map(bool, (self.first, self.every, self.without_every))) > 1:
@@ -124,23 +114,17 @@ class RunEntry:
 class Row:
     """One number of a table or figure."""
 
-    row: str
-    """Its name; the published number has the same."""
+    row: str  # its name; the published number has the same
     corpus: str
     run: str
-    what: str = ""
-    """More for the reader than the name."""
+    what: str = ""  # more for the reader than the name
     measure: str = "test"
     """Which number of the run: a perplexity (test, valid), or a name in dense_mass, by_frequency or values."""
-    over: str = ""
-    """Another row by whose number this one is divided, ours by ours and the paper's by the paper's."""
-    series: str = ""
-    """In a figure: the curve or colour it belongs to, and its place."""
+    over: str = ""  # another row by whose number this one is divided, ours by ours and the paper's by the paper's
+    series: str = ""  # in a figure: the curve or colour it belongs to, and its place
     at: str = ""
-    digits: int = -1
-    """Behind the point; -1: as the recipe says."""
-    published: float | None = None
-    """The paper's number, from `published.toml`, which says why where there is none."""
+    digits: int = -1  # behind the point; -1: as the recipe says
+    published: float | None = None  # the paper's number, from `published.toml`, which says why where there is none
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -157,35 +141,26 @@ class Claim:
 
     says: str
     corpus: str = "ptb"
-    rows: tuple[str, ...] = ()
-    """The rows it is about; none: all of the corpus."""
-    within: float = 0.0
-    """Ours are at most so much above the paper's, as a share."""
-    decimals: int = -1
-    """Ours, rounded so, are the paper's."""
-    significant: int = 0
-    """The same with so many significant digits."""
+    rows: tuple[str, ...] = ()  # the rows it is about; none: all of the corpus
+    within: float = 0.0  # ours are at most so much above the paper's, as a share
+    decimals: int = -1  # ours, rounded so, are the paper's
+    significant: int = 0  # the same with so many significant digits
     at_most: float = 0.0
-    lower: tuple[str, ...] = ()
-    """Each of these rows is lower than each of `than`, by a share of at least `by`."""
+    lower: tuple[str, ...] = ()  # each of these rows is lower than each of `than`, by a share of at least `by`
     than: tuple[str, ...] = ()
     by: float = 0.0
-    order: bool = False
-    """Ours are in the paper's order."""
+    order: bool = False  # ours are in the paper's order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     name: str
-    paper: str
-    """Where it stands in the paper."""
+    paper: str  # where it stands in the paper
     title: str
     figure: str = ""
     digits: int = 1
-    answer: str = ""
-    """Did it reproduce? In one sentence, about the results that ship."""
-    discussion: str = ""
-    """What is to be said about the differences."""
+    answer: str = ""  # did it reproduce? In one sentence, about the results that ship
+    discussion: str = ""  # what is to be said about the differences
     rows: tuple[Row, ...]
     claims: tuple[Claim, ...] = ()
 

@@ -33,10 +33,8 @@ class Recipes:
     scale: str
     corpora: dict[str, CorpusEntry]
     texts: dict[str, TextEntry]
-    runs: dict[str, RunEntry]
-    """In the order in which they are best done."""
-    tables: dict[str, Recipe]
-    """And figures, in the order of the paper."""
+    runs: dict[str, RunEntry]  # in the order in which they are best done
+    tables: dict[str, Recipe]  # and figures, in the order of the paper
 
     @classmethod
     def open(cls, folder: str | Path, scale: str = "here") -> Recipes:

@@ -35,18 +35,15 @@ class RunResult:
     run: str
     scale: str
     kind: str
-    digest: str
-    """Of what was asked for; another one now means that the result is out of date."""
+    digest: str  # of what was asked for; another one now means that the result is out of date
     corpora: dict[str, str] = field(default_factory=dict)
     """The corpora it drew on: the paper's name, and that of what was taken for it."""
     valid: float | None = None
     test: float | None = None
-    dense_mass: dict[str, float] = field(default_factory=dict)
-    """Mean weight on the dense columns, by text."""
+    dense_mass: dict[str, float] = field(default_factory=dict)  # mean weight on the dense columns, by text
     by_frequency: dict[str, dict[str, float]] = field(default_factory=dict)
     """Perplexity and predictions of the test words seen at most so often (`all`: all)."""
-    values: dict[str, float] = field(default_factory=dict)
-    """Sizes, speeds, or static weights."""
+    values: dict[str, float] = field(default_factory=dict)  # sizes, speeds, or static weights
     training: dict[str, Any] = field(default_factory=dict)
     """Of a trained run: words, epochs, seconds, why it ended, parameters."""
     journal: list[dict[str, Any]] = field(default_factory=list)

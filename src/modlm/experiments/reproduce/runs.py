@@ -56,11 +56,9 @@ class Need:
 class Found:
     """A result that there is."""
 
-    run: RunEntry
-    """With its seed."""
+    run: RunEntry  # with its seed
     result: RunResult
-    made: str
-    """`here`, if it is in the folder of runs too; `shipped`, if it is with the recipes only."""
+    made: str  # `here`, if it is in the folder of runs too; `shipped`, if it is with the recipes only
 
 
 @dataclass(eq=False)
@@ -72,14 +70,12 @@ class Runs:
     """
 
     corpora: Corpora
-    place: Path
-    """The folder of runs."""
+    place: Path  # the folder of runs
     device: str = "auto"
     rerun: bool = False
     seeds: int = 1
     today: Callable[[], date] = date.today
-    just_made: set[str] = field(default_factory=set)
-    """Labels of runs."""
+    just_made: set[str] = field(default_factory=set)  # labels of runs
 
     def __post_init__(self) -> None:
         self.recipes: Recipes = self.corpora.recipes

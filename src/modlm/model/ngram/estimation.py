@@ -29,16 +29,12 @@ class NgramSettings:
     """How counts became a model."""
 
     smoothing: str = DEFAULT_SMOOTHING
-    parameters: dict[str, Any] = field(default_factory=dict)
-    """Those of the smoothing family, learned ones too."""
+    parameters: dict[str, Any] = field(default_factory=dict)  # those of the smoothing family, learned ones too
     discounts: tuple[tuple[float, ...], ...] = ()
     """For each order, what counts of 1, 2, … lose; the last holds for all larger ones."""
-    extra: tuple[str, ...] = ("uniform",)
-    """The columns that share what falls through the unigrams."""
-    prune: tuple[int, ...] = ()
-    """For each order, the raw count up to which n-grams were dropped."""
-    prune_entropy: float = 0.0
-    """The relative rise in perplexity for which an n-gram was dropped."""
+    extra: tuple[str, ...] = ("uniform",)  # the columns that share what falls through the unigrams
+    prune: tuple[int, ...] = ()  # for each order, the raw count up to which n-grams were dropped
+    prune_entropy: float = 0.0  # the relative rise in perplexity for which an n-gram was dropped
 
     @property
     def smoother(self) -> Smoother:

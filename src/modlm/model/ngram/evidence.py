@@ -25,24 +25,16 @@ class Evidence:
     """One order's context and n-gram. What a model does not hold (any more) is None."""
 
     order: int
-    context: tuple[int, ...]
-    """The words that the order looks at, remotest first; fewer where the sentence begins."""
-    seen: bool
-    """Whether the context was seen, so that the order has a column of its own here."""
+    context: tuple[int, ...]  # the words that the order looks at, remotest first; fewer where the sentence begins
+    seen: bool  # whether the context was seen, so that the order has a column of its own here
     total: float | None
     """How often the context was followed by anything; for Kneser-Ney's lower orders in how many different ways."""
-    followers: int | None
-    """Different words after the context."""
-    kept: float | None
-    """What discounting left of the total."""
-    fallback: float | None
-    """The weight that the family's own rule passes on to the next shorter context."""
-    count: int | None
-    """How often the n-gram, the context and the word, was seen; counted as `total` is."""
-    counted: str | None
-    """What was counted: `occurrences`, or `continuations`, the different words before it."""
-    occurrences: int | None = None
-    """How often the n-gram occurs in the text, however it is counted."""
+    followers: int | None  # different words after the context
+    kept: float | None  # what discounting left of the total
+    fallback: float | None  # the weight that the family's own rule passes on to the next shorter context
+    count: int | None  # how often the n-gram, the context and the word, was seen; counted as `total` is
+    counted: str | None  # what was counted: `occurrences`, or `continuations`, the different words before it
+    occurrences: int | None = None  # how often the n-gram occurs in the text, however it is counted
 
 
 def counted_evidence(estimates: Estimates, window_C: Ids, word: int, *, raw: Counts | None = None) -> list[Evidence]:

@@ -31,12 +31,9 @@ class Index:
     A context is known by a number: that of its word if it is one word, or else J + 1 and the number of its slot.
     """
 
-    table: NDArray[np.uint64]
-    """Buckets of four keys, then four pairs of a probability and a backoff."""
-    unigrams: AnyFloats
-    """Such pairs of every word and `<s>`, (J + 1, 2)."""
-    start_contexts: NDArray[np.uint64]
-    """Before the first word of a sentence, from the shortest on."""
+    table: NDArray[np.uint64]  # buckets of four keys, then four pairs of a probability and a backoff
+    unigrams: AnyFloats  # such pairs of every word and `<s>`, (J + 1, 2)
+    start_contexts: NDArray[np.uint64]  # before the first word of a sentence, from the shortest on
     start_backoffs: Floats
 
     @property
