@@ -14,8 +14,7 @@ import numpy as np
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Ints
 
-Cut = tuple[int, int]
-"""Neighbouring sentences, as the first and the one behind the last."""
+Cut = tuple[int, int]  # neighbouring sentences, as the first and the one behind the last
 
 
 def stretches(starts: Ints, size: int) -> Iterator[Cut]:

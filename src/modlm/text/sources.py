@@ -29,8 +29,7 @@ A single string is a file name; strings in a list are sentences. Files in a list
 """
 
 BLOCK_BYTES = 4 << 20
-PADDING = 8
-"""Bytes that can be read behind a block, or a vocabulary's words, since the kernels load eight at a time."""
+PADDING = 8  # bytes that can be read behind a block, or a vocabulary's words, since the kernels load eight at a time
 
 STANDARD_INPUT = "-"
 MODEL_FIRST = "modlm.load comes first with the model, then its method with the text."

@@ -26,8 +26,7 @@ RESERVED = (UNKNOWN_NAME, END_NAME, START_NAME)
 WordLines: TypeAlias = tuple[bytes, Ints]
 """The bytes of a vocabulary file, and where each line begins (with the length behind)."""
 
-SPACE = " \t\n\v\f\r\0"
-"""ASCII white space, which ends words; other white space, such as U+00A0, belongs to words."""
+SPACE = " \t\n\v\f\r\0"  # ASCII white space, which ends words; other white space, such as U+00A0, belongs to words
 
 HEADER = f"{UNKNOWN_NAME}\n{END_NAME}\n".encode()
 _RESERVED_LINES = tuple(f"{name}\n".encode() for name in RESERVED)

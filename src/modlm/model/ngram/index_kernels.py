@@ -31,8 +31,7 @@ SLOTS = 4  # in a bucket
 NO_CONTEXT = np.uint64(0xFFFFFFFF)  # no slot has this number
 AHEAD = 64  # entries whose buckets are asked for before the first of them is written
 Table = NDArray[np.uint64]
-Reals = AnyFloats
-"""The table seen as probabilities and backoffs: a bucket has 16 of them, or as many places."""
+Reals = AnyFloats  # the table seen as probabilities and backoffs: a bucket has 16 of them, or as many places
 equal_keys = comparison(SLOTS, bits=64)
 
 

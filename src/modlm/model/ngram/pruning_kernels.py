@@ -14,8 +14,7 @@ from modlm.counts.trie_kernels import shorter as shorter_node
 from modlm.ground.arrays import AnyFloats, Bools, Floats, Ids, Ints, int64, kernel
 from modlm.model.ngram.compiled_kernels import Records, longest, probability_of, shorter
 
-EPSILON = 3e-6
-"""Probability mass below this is rounding (SRILM's choice)."""
+EPSILON = 3e-6  # probability mass below this is rounding (SRILM's choice)
 
 
 @kernel
