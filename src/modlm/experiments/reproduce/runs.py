@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from modlm import __version__
 from modlm.errors import ConfigError, require
@@ -27,16 +27,14 @@ from modlm.experiments.reproduce.recipe_folder import RESULTS, Recipes
 from modlm.experiments.reproduce.results import JOURNAL_KEYS, Results, RunResult, rounded
 from modlm.model.folder import load
 from modlm.model.interpolation import interpolate
+from modlm.model.language_model import LanguageModel
 from modlm.model.ngram_lm import NgramLM
 from modlm.text.corpus import Corpus
 from modlm.text.vocabulary import Vocabulary
+from modlm.training.config import RunConfig
 from modlm.training.config_file import Table, find_table, merged, run_config, to_toml
 from modlm.training.journal import JOURNAL, TIMINGS, Journal
 from modlm.training.run_folder import CONFIG, RESULT
-
-if TYPE_CHECKING:
-    from modlm.model.language_model import LanguageModel
-    from modlm.training.config import RunConfig
 
 TEXTS = "texts"
 ORDER, EDGE, EXTRA = 5, "repeat", ("uniform", "unknown")  # the paper's n-gram models
