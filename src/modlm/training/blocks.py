@@ -52,11 +52,6 @@ class RunBlock:
     folds: Sequence[Block] = ()
     """The same block without each fold of the training text, if it was estimated from sentences and their sources."""
 
-    @property
-    def knows_text(self) -> bool:
-        """Whether it comes from the training text, so that rows of that must be held out."""
-        return self.counts is not None or self.without is not None
-
     def held_out(self) -> HeldOut:
         """The same columns without a fold of the training text that they come from."""
         if self.without is not None:

@@ -46,7 +46,8 @@ def rows(
     number of folds. `kept` are the sentences wanted, rising; none: all. `sources` come with the sentences of the text.
     Blocks that learn read the text from its beginning.
     """
-    held_out = {name for name, own in blocks.items() if folds and own.knows_text}
+    of_text = {name for name, own in blocks.items() if own.counts is not None or own.without is not None}
+    held_out = of_text if folds else set()
     parts = fold_ranges(corpus, folds) if held_out else []
     ids, starts, kept_T = np.asarray(corpus.ids), corpus.starts, None
     if kept is not None:
