@@ -56,6 +56,10 @@ class Recipes:
             _known(name, known, where)
         return found
 
+    @property
+    def results(self) -> Path:
+        return self.folder / RESULTS / self.scale
+
     def table(self, name: str) -> Recipe:
         if name not in self.tables:
             known = (*self.tables, "all")

@@ -77,8 +77,8 @@ class Runs:
 
     def __post_init__(self) -> None:
         self.recipes: Recipes = self.corpora.recipes
-        beside, own = (place / RESULTS / self.recipes.scale for place in (self.recipes.folder, self.place))
-        self.beside, self.own = Results(beside, self.corpora), Results(own, self.corpora)
+        self.beside = Results(self.recipes.results, self.corpora)
+        self.own = Results(self.place / RESULTS / self.recipes.scale, self.corpora)
         self.results = self.own if self.rerun else self.beside
 
     # ---- what is there, and what is missing -------------------------------------------------------------------------
