@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from modlm.errors import InputError
-from modlm.ground.arrays import Floats, Ids, Ints, alone, threads
+from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, alone, threads
 from modlm.model.scored_text import LARGEST, warn_of_unknown
 from modlm.text.encoding import encode_bytes, in_order
 from modlm.text.vocabulary import UNKNOWN
@@ -57,7 +57,7 @@ class DocumentScores:
     def records(self) -> list[dict[str, Any]]:
         """For JSON, a record a document; None where there is no finite number."""
         names = ("perplexity", "bits_per_byte", "words", "unknown", "sentences")
-        columns = [getattr(self, name) for name in names]
+        columns: list[AnyFloats] = [getattr(self, name) for name in names]
         rows = zip(*(np.where(np.isfinite(own), own, None).tolist() for own in columns), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]
 

@@ -118,9 +118,10 @@ def located(table: Table, folder: Path, prefix: str = "") -> Table:
     for key, value in table.items():
         if isinstance(value, dict):
             found[key] = located(value, folder, f"{prefix}{key}.")
-        elif value and isinstance(value, str | list | tuple) and _pattern(prefix + key) in FILES:
-            one = isinstance(value, str)
-            found[key] = str(folder / value) if one else tuple(str(folder / item) for item in value)
+        elif value and isinstance(value, str) and _pattern(prefix + key) in FILES:
+            found[key] = str(folder / value)
+        elif isinstance(value, list | tuple) and _pattern(prefix + key) in FILES:
+            found[key] = tuple(str(folder / item) for item in value)
         else:
             found[key] = value
     return found

@@ -166,7 +166,7 @@ class Runs:
         table["text"] = [str(path.absolute()) for path in sources]
         if vocabulary := self.corpora.vocabulary_file(run.corpus, run.text):
             table = merged(table, {"vocabulary": {"file": str(vocabulary.absolute())}})
-        first = next(iter(table.get("columns", {}).values()), {})  # further columns are like it, or as the run says
+        first: Table = next(iter(table.get("columns", {}).values()), {})  # others are like it, or as the run says
         own = {key: value for key, value in first.items() if key != "source"}
         for name, text in run.columns.items():
             part = "counts" if text in self.recipes.corpora and self.corpora.used(text).counts else "text"
