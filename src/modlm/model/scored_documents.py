@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from modlm.errors import InputError
-from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, alone, threads
+from modlm.ground.arrays import Floats, Ids, Ints, alone, threads
 from modlm.model.scored_text import LARGEST, warn_of_unknown
 from modlm.text.encoding import encode_bytes, in_order
 from modlm.text.vocabulary import UNKNOWN
@@ -57,15 +57,20 @@ class DocumentScores:
     def records(self) -> list[dict[str, Any]]:
         """For JSON, a record a document; None where there is no finite number."""
         names = ("perplexity", "bits_per_byte", "words", "unknown", "sentences")
-        columns: list[AnyFloats] = [getattr(self, name) for name in names]
-        rows = zip(*(np.where(np.isfinite(own), own, None).tolist() for own in columns), strict=True)
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        columns = [_jsonable(getattr(self, name)) for name in names]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def joined(self, *others: DocumentScores) -> DocumentScores:
         """The documents of several batches."""
         return DocumentScores(
             *(np.concatenate([getattr(part, own.name) for part in (self, *others)]) for own in fields(self))
         )
+
+
+def _jsonable(values: Floats | Ints) -> list[Any]:
+    if values.dtype.kind != "f" or np.isfinite(values).all():
+        return list(values.tolist())
+    return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
 def score_texts(model: LanguageModel, texts: Sequence[str], *, blank: bool = False) -> DocumentScores:
