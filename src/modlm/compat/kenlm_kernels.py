@@ -16,7 +16,7 @@ from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
 from modlm.compat.object_kernels import STATE, TEXT, resized
-from modlm.counts.search_kernels import NOT_FOUND
+from modlm.counts.search_kernels import NOT_FOUND, ONE, prefetch
 from modlm.formats.kenlm import columns as c
 from modlm.formats.kenlm.binary_kernels import find_word, murmur
 from modlm.formats.kenlm.query_kernels import START, score_words, step
@@ -107,7 +107,10 @@ def node_step(words: Ids, nodes: Records, leaves: Records, levels: Ints, state: 
     order = 1
     while order + 2 < len(levels) and int64(node) >= levels[order + 1]:
         order += 1
-    return np.log10(prob), order, int64(resting_place(nodes, leaves, node))
+    rest = resting_place(nodes, leaves, node)
+    prefetch(words, (np.uint64(nodes[rest].first) + np.uint64(nodes[rest + ONE].first)) >> ONE)
+    prefetch(nodes, np.uint64(nodes[rest].suffix))
+    return np.log(prob) / LN10, order, int64(rest)
 
 
 @inlined

@@ -2,18 +2,20 @@
 
 For an LSTM, what the first layer makes of each word's vector is looked up in a table, sentences that have ended take no
 part, and all gates are done in one pass. Hidden vectors come out packed: those of the first step of all sentences, then
-those of the second, and so on.
+those of the second, and so on. A step of a small net is a few products in numpy.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from modlm.ground.arrays import Ints
+from modlm.ground.arrays import Floats, Ints
 from modlm.nets import scoring_kernels
-from modlm.nets.bodies import Lstm
+from modlm.nets.bodies import FeedForward, Lstm
 from modlm.nets.mixer_net import MixerNet
 
 CELLS = 1 << 25  # numbers in a table at most
@@ -92,6 +94,51 @@ class FastLstm:
             gates_BG.addmm_(features_BF, self.features_FG)
 
 
+class FastStep:
+    """A net without a memory that reads counts alone, as its parameters are now, in double precision by numpy."""
+
+    def __init__(self, net: MixerNet) -> None:
+        self.tensors = (*net.parameters(), *net.buffers())
+        self.version = versions_of(self.tensors)
+        scaled = net.inputs.scaled
+        scaling_FF = np.diag(_doubles(scaled.live_F))
+        if scaled.matrix_FF is not None:
+            scaling_FF = scaling_FF @ _doubles(scaled.matrix_FF)
+        body, output = net.body, net.output
+        weights = [*body.input_weights, output.weight_KH]
+        biases = [*body.biases, output.bias_K]
+        self.layers = [(_doubles(one).T, _doubles(bias)) for one, bias in zip(weights, biases, strict=True)]
+        first_FH = scaling_FF @ self.layers[0][0]
+        self.layers[0] = first_FH, self.layers[0][1] - _doubles(scaled.mean_F) @ first_FH
+
+    @classmethod
+    def of(cls, net: MixerNet) -> FastStep | None:
+        """None where the net is not such a net, or not here."""
+        fits = isinstance(net.body, FeedForward) and not net.delta and not net.inputs.takes_words and in_singles(net)
+        return cls(net) if fits else None
+
+    @property
+    def current(self) -> bool:
+        """Whether the parameters are still the same."""
+        return self.version == versions_of(self.tensors)
+
+    def log_weights(self, features_BF: Floats) -> Floats:
+        """log lambda (B, K)."""
+        values_BX = features_BF
+        for weight_XH, bias_H in self.layers[:-1]:
+            values_BX = np.tanh(values_BX @ weight_XH + bias_H)
+        weight_HK, bias_K = self.layers[-1]
+        logits_BK = values_BX @ weight_HK + bias_K
+        logits_BK -= logits_BK.max(axis=1, keepdims=True)
+        log_weights_BK: Floats = logits_BK - np.log(np.exp(logits_BK).sum(axis=1, keepdims=True))
+        return log_weights_BK
+
+
+def _doubles(tensor: Tensor) -> Floats:
+    numbers: Floats = tensor.detach().double().numpy()
+    return numbers
+
+
 def fast_feedforward(net: MixerNet, contexts_PW: Tensor, features_PF: Tensor) -> Tensor:
     """Hidden vectors (P, H) of a feedforward net."""
     values_PX: Tensor = net.inputs(contexts_PW, features_PF)
@@ -109,4 +156,9 @@ def in_singles(net: MixerNet) -> bool:
 
 def version_of(net: nn.Module) -> tuple[tuple[int, int], ...]:
     """Changes whenever a parameter does."""
-    return tuple((tensor.data_ptr(), tensor._version) for tensor in net.parameters())
+    return versions_of(net.parameters())
+
+
+def versions_of(tensors: Iterable[Tensor]) -> tuple[tuple[int, int], ...]:
+    """Changes whenever a tensor does."""
+    return tuple((tensor.data_ptr(), tensor._version) for tensor in tensors)

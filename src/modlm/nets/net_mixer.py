@@ -21,7 +21,7 @@ from modlm.mixers.mixer import Mixer, State
 from modlm.nets import scoring_kernels
 from modlm.nets.batches import ALL, Batch, BatchSource, Sentences, Streams
 from modlm.nets.bodies import FeedForward
-from modlm.nets.fast_bodies import FastLstm, fast_feedforward, in_singles, version_of
+from modlm.nets.fast_bodies import FastLstm, FastStep, fast_feedforward, in_singles, version_of
 from modlm.nets.mixer_net import MixerNet
 from modlm.nets.stored_net import read_net, weights_file
 from modlm.store.folder import Folder, Parts
@@ -58,6 +58,7 @@ class NetMixer(Mixer):
         self.deltas = net.vocab_size if net.delta else 0
         self.columns, self.over_source = net.dense + self.deltas, net.over_source
         self._fast: FastLstm | None = None
+        self._fast_step: FastStep | None = None
 
     def __repr__(self) -> str:
         config = self.net.config
@@ -100,7 +101,11 @@ class NetMixer(Mixer):
     def log_weights(
         self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
     ) -> tuple[Floats, State]:
-        """One step of the net."""
+        """One step of the net, of a small one in numpy: a fifth of the time of torch."""
+        if self._fast_step is None or not self._fast_step.current:
+            self._fast_step = FastStep.of(self.net)
+        if self._fast_step is not None:
+            return self._fast_step.log_weights(features_BF), state_BS
         hidden_BH, after_BS = self._step(contexts_BW, features_BF, state_BS, beside)
         log_weights: Floats = self.net.log_weights(hidden_BH).double().cpu().numpy()
         return log_weights, after_BS
@@ -115,6 +120,8 @@ class NetMixer(Mixer):
         self, words_B: Ids, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
     ) -> tuple[Floats, State]:
         """The same for some columns."""
+        if self.columns == self.net.dense and not self.over_source:
+            return super().weights_of(words_B, contexts_BW, features_BF, state_BS, beside)
         hidden_BH, after_BS = self._step(contexts_BW, features_BF, state_BS, beside)
         return self._weights(hidden_BH, words_B), after_BS
 
@@ -232,7 +239,7 @@ class NetMixer(Mixer):
         return self._fast
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_fast": None}
+        return {**self.__dict__, "_fast": None, "_fast_step": None}
 
     def _tensor(self, array: np.ndarray, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device=self.device, dtype=dtype)
