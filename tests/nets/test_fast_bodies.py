@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from modlm.nets.config import NetConfig
-from modlm.nets.fast_bodies import FastLstm, fast_feedforward
+from modlm.nets.fast_bodies import FastLstm, FastStep, fast_feedforward
 from modlm.nets.features import FeatureScaling
 from modlm.nets.mixer_net import MixerNet
+from modlm.nets.net_mixer import NetMixer
 from modlm.nets.scoring_kernels import lstm_gates, mixed_log_probs
 from nets.small_mixtures import SENTENCES, ids_of, mixture_of
 
@@ -51,6 +52,26 @@ def test_feedforward_nets_are_the_same(settings: str) -> None:
         expected_1PH, _ = net.hidden(contexts_PW[None], features_PF[None])
         found_PH = fast_feedforward(net, contexts_PW, features_PF)
     assert np.allclose(found_PH.numpy(), expected_1PH[0].numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_a_step_in_numpy_is_that_of_torch_as_the_parameters_are_now(layers: int) -> None:
+    rng = np.random.default_rng(1)
+    config = NetConfig(hidden=9, body="feedforward", inputs=("counts",), layers=layers)
+    steady_F = np.array([False, True, False, False, False])
+    scaling = FeatureScaling(
+        rng.normal(size=5).astype(np.float32), rng.normal(size=(5, 5)).astype(np.float32), steady_F=steady_F
+    )
+    net = MixerNet(config, vocab_size=7, features=5, dense=4, delta=False, scaling=scaling, seed=2)
+    mixer, features_BF = NetMixer(net), rng.normal(size=(6, 5))
+    nothing_B0, state_B0 = np.zeros((6, config.words), np.uint32), np.zeros((6, 0), np.float32)
+    for _ in range(2):
+        with torch.no_grad():
+            expected_BK = net.log_weights(net.hidden(torch.zeros(1, 6, 1), torch.tensor(features_BF).float()[None])[0][0])
+        assert np.allclose(mixer.log_weights(nothing_B0, features_BF, state_B0)[0], expected_BK.numpy(), atol=2e-6)
+        with torch.no_grad():
+            net.output.weight_KH.add_(torch.tensor(rng.normal(size=(4, 9))))
+    assert FastStep.of(net.double()) is None  # numbers that kernels do not take
 
 
 def test_gates_are_those_of_an_lstm_for_numbers_of_any_size() -> None:

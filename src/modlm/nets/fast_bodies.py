@@ -114,7 +114,7 @@ class FastStep:
     @classmethod
     def of(cls, net: MixerNet) -> FastStep | None:
         """None where the net is not such a net, or not here."""
-        fits = isinstance(net.body, FeedForward) and not net.delta and not net.inputs.takes_words and in_singles(net)
+        fits = type(net.body) is FeedForward and not net.delta and not net.inputs.takes_words and in_singles(net)
         return cls(net) if fits else None
 
     @property
