@@ -67,7 +67,9 @@ def test_a_step_in_numpy_is_that_of_torch_as_the_parameters_are_now(layers: int)
     nothing_B0, state_B0 = np.zeros((6, config.words), np.uint32), np.zeros((6, 0), np.float32)
     for _ in range(2):
         with torch.no_grad():
-            expected_BK = net.log_weights(net.hidden(torch.zeros(1, 6, 1), torch.tensor(features_BF).float()[None])[0][0])
+            expected_BK = net.log_weights(
+                net.hidden(torch.zeros(1, 6, 1), torch.tensor(features_BF).float()[None])[0][0]
+            )
         assert np.allclose(mixer.log_weights(nothing_B0, features_BF, state_B0)[0], expected_BK.numpy(), atol=2e-6)
         with torch.no_grad():
             net.output.weight_KH.add_(torch.tensor(rng.normal(size=(4, 9))))

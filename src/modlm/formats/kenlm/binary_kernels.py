@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from modlm.formats.kenlm import columns as c
-from modlm.ground.arrays import Bytes, Ids, inlined, kernel
+from modlm.ground.arrays import Bytes, Ids, inlined, int64, kernel
 from modlm.ground.memory_kernels import single
 from modlm.text.text_kernels import U0, U1, U2, U3, U4, U7, U8, U16, U24, eight_bytes
 
 U12, U31, U47 = np.uint64(12), np.uint64(31), np.uint64(47)
 LOW = np.uint64(0xFFFFFFFF)
 MURMUR = np.uint64(0xC6A4A7935BD1E995)
+GUESSES, NEAR = 8, 8  # steps of `last_upto` before it halves
 NEXT_HASH, WORD_HASH = np.uint64(8978948897894561157), np.uint64(17894857484156487943)
 UNEXTENDED = np.uint32(0x80000000)  # the bits of -0.0: a backoff that says that nothing follows
 
@@ -90,18 +91,18 @@ def find_word(data: Bytes, plan: c.Plan, hashed: np.uint64) -> Any:
         at = probe(data, table, U12, count, hashed, hashed % count)
         word = np.uint64(four(data, at + U8)) if at != U0 else U0
         return word if word < plan[0, c.WORDS] else U0
-    low, high = U0, count  # interpolated, since hashes are spread evenly
-    below, above = 0.0, 1.8446744073709552e19
+    low, high = U0, count  # interpolated, since hashes are spread evenly; halves of hashes have no sign
+    wanted, below, above = float(int64(hashed >> U1)), 0.0, 2.0**63
     while low < high:
-        share = (float(hashed) - below) / max(above - below, 1.0)
-        middle = min(low + np.uint64(max(share, 0.0) * float(high - low)), high - U1)
+        share = max(wanted - below, 0.0) / max(above - below, 1.0)
+        middle = min(low + np.uint64(int64(share * float(int64(high - low)))), high - U1)
         found = eight(data, table + U8 * middle)
         if found == hashed:
             return middle + U1
         if found < hashed:
-            low, below = middle + U1, float(found)
+            low, below = middle + U1, float(int64(found >> U1))
         else:
-            high, above = middle, float(found)
+            high, above = middle, float(int64(found >> U1))
     return U0
 
 
@@ -141,12 +142,18 @@ def aim(plan: c.Plan, order: int, first: np.uint64, last: np.uint64, word: np.ui
 @inlined
 def guess(part: np.uint64, whole: np.uint64, size: np.uint64) -> np.uint64:
     """Where in a sorted range of that size a word should be, if words were spread evenly."""
-    return min(np.uint64(float(part) * float(size) / float(whole)), size - U1)
+    share = float(int64(part)) * float(int64(size)) / float(int64(whole))  # numbers without a sign take longer
+    return min(np.uint64(int64(share)), size - U1)
 
 
 @inlined
-def look(data: Bytes, plan: c.Plan, order: int, first: np.uint64, last: np.uint64, word: np.uint64) -> tuple[Any, ...]:
-    """Whether an n-gram is there; its probability, its backoff, whether it goes on to the left, and its place."""
+def look(
+    data: Bytes, plan: c.Plan, order: int, first: np.uint64, last: np.uint64, word: np.uint64, onward: bool
+) -> tuple[Any, ...]:  # fmt: skip
+    """Whether an n-gram is there; its probability, its backoff, whether it goes on to the left, and its place.
+
+    The last two are asked for (`onward`) only where a longer context is at hand: in a trie they are half of the work.
+    """
     row, top = np.uint64(order), np.uint64(order) == plan[0, c.ORDER]
     base, stride = plan[row, c.BASE], plan[row, c.STRIDE]
     zero = np.float32(0.0)
@@ -163,8 +170,8 @@ def look(data: Bytes, plan: c.Plan, order: int, first: np.uint64, last: np.uint6
         here = bits(data, base, middle * stride, width)
         if here == word:
             prob, backoff = numbers(data, plan, row, middle)
-            if top:
-                return True, prob, zero, False, U0, U0
+            if top or not onward:
+                return True, prob, zero if top else backoff, False, U0, U0
             begin, end = followers(data, plan, row, middle)
             return True, prob, backoff, begin < end, begin, end
         if here < word:
@@ -195,18 +202,44 @@ def followers(data: Bytes, plan: c.Plan, row: np.uint64, entry: np.uint64) -> tu
     begin, end = bits(data, plan[row, c.BASE], at, width), bits(data, plan[row, c.BASE], at + stride, width)
     offsets, count = plan[row, c.OFFSETS], plan[row, c.OFFSET_COUNT]
     if count > U0:  # the upper bits: how many entries of the array are not above this one
-        low, high = U0, count
-        while high - low > U1:
-            middle = (low + high) >> U1
-            if eight(data, offsets + U8 * middle) <= entry:
-                low = middle
-            else:
-                high = middle
+        low = last_upto(data, offsets, count, entry, plan[row, c.COUNT])
         begin |= low << width
         while low + U1 < count and eight(data, offsets + U8 * (low + U1)) <= entry + U1:
             low += U1
         end |= low << width
     return begin, min(end, plan[row + U1, c.COUNT])
+
+
+@inlined
+def last_upto(data: Bytes, offsets: np.uint64, count: np.uint64, entry: np.uint64, size: np.uint64) -> np.uint64:
+    """The last place of a rising array of numbers below `size`, the first of them 0, whose number is not above `entry`.
+
+    They are spread so evenly that a few guesses come within a place or two: half the time of halving 10,000 places.
+    """
+    share, at = float(int64(count)) / float(int64(size)), U0
+    here, moved = U0, U1
+    for _ in range(GUESSES):
+        moved = np.uint64(int64(abs(int64(entry - here)) * share))
+        at = min(at + moved, count - U1) if here <= entry else at - min(at, moved)
+        if moved == U0:
+            break
+        here = eight(data, offsets + U8 * at)
+    for _ in range(NEAR):
+        if here > entry and at > U0:
+            at -= U1
+            here = eight(data, offsets + U8 * at)
+        elif at + U1 < count and eight(data, offsets + U8 * (at + U1)) <= entry:
+            at += U1
+        else:
+            return at
+    low, high = U0, count
+    while high - low > U1:
+        middle = (low + high) >> U1
+        if eight(data, offsets + U8 * middle) <= entry:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 @inlined

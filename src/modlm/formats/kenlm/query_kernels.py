@@ -34,7 +34,7 @@ def step(data: Bytes, plan: c.Plan, state: Ids, length: int, word: np.uint64, ou
     while left and longest <= length:
         before = min(np.uint64(state[2 * longest - 2]), most)
         first, last, _ = aim(plan, longest + 1, first, last, before)
-        found, prob, backoff, left, first, last = look(data, plan, longest + 1, first, last, before)
+        found, prob, backoff, left, first, last = look(data, plan, longest + 1, first, last, before, longest < length)
         if not found:
             break
         total = prob
@@ -117,7 +117,7 @@ def score_words(
         for i in range(active):
             t = lanes[i]
             found, prob, backoff, left, first[t], last[t] = look(
-                data, plan, order, first[t], last[t], ids[t - np.uint64(order - 1)]
+                data, plan, order, first[t], last[t], ids[t - np.uint64(order - 1)], reach[t - U1] >= order
             )
             if found:
                 probs[t], longest[t] = prob, order
