@@ -37,17 +37,6 @@ def with_header(name: str, **changes: float) -> bytes:
     return data[: len(SANITY)] + FIXED.pack(*(fields | changes).values()) + data[HEADER:]
 
 
-@pytest.mark.parametrize("power", [0.2, 1.0, 9.0])
-def test_pointers_are_found_however_they_are_spread(power: float) -> None:
-    size = 100_000
-    rising = np.unique((size * np.random.default_rng(3).random(3000) ** power).astype(np.uint64))
-    rising[0] = 0
-    data = np.frombuffer(bytearray(b"before__" + rising.tobytes() + b"behind__"), np.uint8)
-    for entry in [0, 1, size - 1, *np.random.default_rng(4).integers(0, size, 500).tolist()]:
-        numbers = (np.uint64(number) for number in (8, len(rising), entry, size))
-        assert int(binary_kernels.last_upto(data, *numbers)) == np.searchsorted(rising, entry, "right") - 1
-
-
 def test_hashes_are_murmurs() -> None:
     """MurmurHash64A over whole eights and a rest, by big integers."""
 
