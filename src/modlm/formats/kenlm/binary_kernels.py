@@ -151,7 +151,7 @@ def look(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Whether an n-gram is there; its probability, its backoff, whether it goes on to the left, and its place.
 
-    The last two are asked for (`onward`) only where a longer context is at hand: in a trie they are half of the work.
+    Whether it goes on, and where, is looked up in a trie only if it is asked for (`onward`).
     """
     row, top = np.uint64(order), np.uint64(order) == plan[0, c.ORDER]
     base, stride = plan[row, c.BASE], plan[row, c.STRIDE]
