@@ -215,7 +215,9 @@ class Counts:
 
 def at_sentences(ids: Ids, start: int, parts: int) -> list[tuple[int, int]]:
     """Neighbouring ranges of a text that begin at sentence starts, one when the text is short."""
-    wanted = np.linspace(0, len(ids), (parts if len(ids) >= ONE_THREAD else 1) + 1).astype(np.int64)
+    if len(ids) < ONE_THREAD:  # a few words beside a decoder: what follows would take as long as their walk
+        return [(0, len(ids))][: len(ids)]
+    wanted = np.linspace(0, len(ids), parts + 1).astype(np.int64)
     cuts = [0, len(ids)]
     for place in wanted[1:-1]:
         ahead = ids[place : place + ONE_THREAD] == start

@@ -55,15 +55,18 @@ def features_of(log_probs_BJ: Singles, probs_BJ: Singles) -> Floats:
 def mixed(
     mixture: Mixture, windows_BC: Ids, given: str, probs_BJ: AnyFloats, features_BF: Floats, beside: Beside = ALONE
 ) -> AnyFloats:
-    """D times lambda by features alone, after windows, where one block's column and features are given."""
+    """D times lambda by features alone, after windows, where one block's column and features are given.
+
+    Written over `probs_BJ`.
+    """
     others = {name: block for name, block in mixture.dense.items() if name != given}
     found = {name: block.to_mix(windows_BC, beside.of(name)) for name, block in others.items()}
     every = [features_BF if name == given else found[name][0] for name in mixture.dense]
     weights_BK = mixture.mixer.weights(np.concatenate(every, axis=1))
-    out_BJ: AnyFloats = weights_BK[:, mixture.layout.spans[given].columns].astype(probs_BJ.dtype) * probs_BJ
+    probs_BJ *= weights_BK[:, mixture.layout.spans[given].columns].astype(probs_BJ.dtype)
     for name, (_, add) in found.items():
-        add(weights_BK[:, mixture.layout.spans[name].columns], out_BJ)
-    return out_BJ
+        add(weights_BK[:, mixture.layout.spans[name].columns], probs_BJ)
+    return probs_BJ
 
 
 class MixtureFusion:

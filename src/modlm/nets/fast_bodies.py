@@ -126,9 +126,9 @@ class FastStep:
         """log lambda (B, K)."""
         values_BX = features_BF
         for weight_XH, bias_H in self.layers[:-1]:
-            values_BX = np.tanh(values_BX @ weight_XH + bias_H)
+            values_BX = np.tanh(np.einsum("bx,xh->bh", values_BX, weight_XH) + bias_H)
         weight_HK, bias_K = self.layers[-1]
-        logits_BK = values_BX @ weight_HK + bias_K
+        logits_BK = np.einsum("bh,hk->bk", values_BX, weight_HK) + bias_K
         logits_BK -= logits_BK.max(axis=1, keepdims=True)
         log_weights_BK: Floats = logits_BK - np.log(np.exp(logits_BK).sum(axis=1, keepdims=True))
         return log_weights_BK

@@ -97,17 +97,17 @@ class NetMixer(Mixer):
 
     # ---- after contexts ------------------------------------------------------------------------------------------
 
-    @torch.inference_mode()
     def log_weights(
         self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
     ) -> tuple[Floats, State]:
-        """One step of the net, of a small one in numpy: a fifth of the time of torch."""
+        """One step of the net, of a small one in numpy: 0.01 ms instead of 0.05."""
         if self._fast_step is None or not self._fast_step.current:
             self._fast_step = FastStep.of(self.net)
         if self._fast_step is not None:
             return self._fast_step.log_weights(features_BF), state_BS
-        hidden_BH, after_BS = self._step(contexts_BW, features_BF, state_BS, beside)
-        log_weights: Floats = self.net.log_weights(hidden_BH).double().cpu().numpy()
+        with torch.inference_mode():
+            hidden_BH, after_BS = self._step(contexts_BW, features_BF, state_BS, beside)
+            log_weights: Floats = self.net.log_weights(hidden_BH).double().cpu().numpy()
         return log_weights, after_BS
 
     @torch.inference_mode()
