@@ -94,6 +94,9 @@ class Counts:
         """
         walk = self._walk()
         contexts_TN, nodes_TN = np.empty((2, len(ids), self.order), dtype=np.uint32)
+        if len(ids) < ONE_THREAD:  # beside a decoder it is a few words, and dividing them takes longer than the walk
+            walk(ids, contexts_TN, nodes_TN)
+            return contexts_TN, nodes_TN
         ranges = at_sentences(ids, len(self.vocabulary), threads())
         in_parallel([partial(walk, ids[a:b], contexts_TN[a:b], nodes_TN[a:b]) for a, b in ranges])
         return contexts_TN, nodes_TN
@@ -214,9 +217,7 @@ class Counts:
 
 
 def at_sentences(ids: Ids, start: int, parts: int) -> list[tuple[int, int]]:
-    """Neighbouring ranges of a text that begin at sentence starts, one when the text is short."""
-    if len(ids) < ONE_THREAD:  # a few words beside a decoder: what follows would take as long as their walk
-        return [(0, len(ids))][: len(ids)]
+    """Neighbouring ranges of a text that begin at sentence starts."""
     wanted = np.linspace(0, len(ids), parts + 1).astype(np.int64)
     cuts = [0, len(ids)]
     for place in wanted[1:-1]:
