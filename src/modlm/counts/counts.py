@@ -21,7 +21,7 @@ from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Ids, Ints, in_parallel, threads
 from modlm.store.folder import write_folder
-from modlm.store.npy import forget, is_mapped, zeros_like
+from modlm.store.npy import copy_to, in_pieces, is_mapped, zeros_like
 from modlm.text.vocabulary import Vocabulary
 
 KIND = "counts"
@@ -142,7 +142,8 @@ class Counts:
     def counts_of_counts(self, order: int, largest: int) -> Ints:
         """How many n-grams of an order occur r times, for r = 0..largest (entry 0 is not meaningful)."""
         out = np.zeros(largest + 2, dtype=np.int64)
-        trie_kernels.count_of_counts(self.frequencies, self.trie.levels[order], self.trie.levels[order + 1], out)
+        for low, high in in_pieces(self.trie.levels[order], self.trie.levels[order + 1], self.frequencies):
+            trie_kernels.count_of_counts(self.frequencies, low, high, out)
         return out[:-1]
 
     def continuation(self, out: Frequencies | None = None) -> Counts:
@@ -154,18 +155,15 @@ class Counts:
         """
         trie, own = self.trie, self.frequencies
         adjusted: Any = np.asarray(zeros_like(own) if out is None else out)
-        tasks = [
-            partial(trie_kernels.count_left_extensions, own, trie.suffix, trie.levels[n], trie.levels[n + 1], adjusted)
-            for n in range(self.order, 1, -1)
-        ]
+        extended = partial(trie_kernels.count_left_extensions, own, trie.suffix)
+        bounds = list(pairwise(trie.levels[2:]))[::-1]
         if out is None and is_mapped(own):  # one by one, so that only one order is in memory
-            for task in tasks:
-                task()
-                for array in (own, trie.suffix, adjusted):
-                    forget(array)
+            for low, high in bounds:
+                for part in in_pieces(low, high, own, trie.suffix, adjusted):
+                    extended(*part, adjusted)
         else:
-            in_parallel(tasks)
-        adjusted[trie.nodes(self.order)] = own[trie.nodes(self.order)]
+            in_parallel([partial(extended, *nodes, adjusted) for nodes in bounds])
+        copy_to(adjusted[trie.nodes(self.order)], own[trie.nodes(self.order)])
         if self.edge == "once":
             for nodes in self.starting_with_start():
                 adjusted[nodes] = own[nodes]

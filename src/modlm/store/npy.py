@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import mmap
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -108,14 +109,23 @@ def is_mapped(array: AnyArray) -> bool:
     return _map_under(array) is not None
 
 
+def in_pieces(low: int, high: int, *arrays: AnyArray, step: int = PIECE) -> Iterator[tuple[int, int]]:
+    """Neighbouring ranges that cover low..high; after each, the arrays that are mapped are let go of."""
+    for begin in range(low, high, step):
+        yield begin, min(high, begin + step)
+        for array in arrays:
+            forget(array)
+
+
 def equal(one: AnyArray, other: AnyArray) -> bool:
     """Whether two arrays as long hold the same; of mapped ones only a part is in memory at a time."""
-    for begin in range(0, len(one), PIECE):
-        if not np.array_equal(one[begin : begin + PIECE], other[begin : begin + PIECE]):
-            return False
-        forget(one)
-        forget(other)
-    return True
+    return all(np.array_equal(one[low:high], other[low:high]) for low, high in in_pieces(0, len(one), one, other))
+
+
+def copy_to(out: AnyArray, array: AnyArray) -> None:
+    """Write the array into one as long; of mapped ones only a part is in memory at a time."""
+    for low, high in in_pieces(0, len(array), array, out):
+        out[low:high] = array[low:high]
 
 
 def zeros_like(array: AnyArray) -> AnyArray:

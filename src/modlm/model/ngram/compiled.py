@@ -24,7 +24,7 @@ from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_pa
 from modlm.model.ngram import compiled_kernels, index_kernels, without_numba
 from modlm.model.ngram.index import Index
 from modlm.smoothing.estimates import Estimates
-from modlm.store.npy import forget
+from modlm.store.npy import copy_to, forget
 
 Records = NDArray[np.void]
 
@@ -146,9 +146,13 @@ class Compiled:
     @cached_property
     def trie(self) -> Trie:
         """The n-grams alone, in arrays of their own, walked through: a folder that was mapped may be damaged."""
-        suffix = np.concatenate((self.nodes["suffix"][:-1], self.leaves["suffix"]))
-        trie = Trie(self.words, np.ascontiguousarray(self.nodes["first"]), suffix, self.levels)
+        first, suffix = np.empty(len(self.nodes), np.uint32), np.empty(len(self.words), np.uint32)
+        copy_to(first, self.nodes["first"])
+        copy_to(suffix[: self.contexts], self.nodes["suffix"][:-1])
+        copy_to(suffix[self.contexts :], self.leaves["suffix"])
+        trie = Trie(self.words, first, suffix, self.levels)
         check_sound(trie)
+        forget(self.words)
         return trie
 
     def score(self, ids: Ids, *, workers: int | None = None) -> Floats:
