@@ -136,6 +136,7 @@ def ngram(
     found = counts_of(inputs, reading, order=order, edge=edge, positions=places, engine=engine, memory=memory)
     if counts is not None:
         found.save(counts, overwrite=force)
+    found = found.aside(output.absolute().parent)
     smoothed: dict[str, Any] = {"smoothing": smoothing, "held_out": held_out, "discounts": losses or None}
     model: modlm.NgramLM | modlm.Mixture
     with quietly():  # notes stand in the summary
