@@ -198,6 +198,7 @@ def print_summary(report: dict[str, Any]) -> None:
         print(f"note: {note}")
     for look in report.get("looked_at", ()):
         pruned = f", pruned at {look['prune_entropy']:.2g}" if look["prune_entropy"] else ", exact"
+        pruned = f", pruned up to {','.join(map(str, look['prune']))}" if look["prune"] else pruned
         told = f"perplexity {look['perplexity']:.2f}" if "perplexity" in look else "too large"
         print(f"looked at: order {look['order']}{pruned}, {size(look['bytes'])}: {told}")
     if "valid" in report:

@@ -101,6 +101,10 @@ class Counts:
         return contexts_TN, nodes_TN
 
     def _walk(self) -> Callable[[Ids, Ids, Ids], object]:
+        if len(self.trie) > MOST:
+            raise ConfigError(
+                f"{len(self.trie):,} n-grams: columns end at {MOST:,}. The compact form of an n-gram model has room."
+            )
         trie, (node, depth) = self.trie, self.start_context
         tables = trie.words, trie.first, trie.suffix, self.order
         return lambda ids, *out: trie_kernels.walk(*tables, ids, len(self.vocabulary), node, depth, 0, 0, *out)

@@ -145,7 +145,7 @@ def set_aside(array: AnyArray, inside: Path) -> AnyArray:
     """The array, mapped from a file in a folder; the file has no name any more."""
     with scratch_folder(inside) as folder, NpyWriter(folder / "aside.npy", dtype_name(array)) as writer:  # type: ignore[arg-type]
         writer.append(array)
-        return writer.finish()
+        return np.asarray(writer.finish(mode="r+"))
 
 
 def open_npy(path: Path, *, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal["r", "r+"] = "r") -> AnyArray:
