@@ -42,7 +42,8 @@ def test_links_of_levels_beyond_two_to_the_32nd_in_files_with_holes(tmp_path: Pa
 
     def moved(name: str, array: np.ndarray, kind: type) -> np.ndarray:
         out = np.memmap(tmp_path / name, kind, "w+", shape=(top + far + 1,))
-        out[:low], out[far + low : far + len(array)] = array[:low], array[low:]
+        near, rest = array[:low], array[low:]
+        out[: len(near)], out[far + low : far + low + len(rest)] = near, rest
         return out
 
     links = {name: array.astype(np.uint64) for name, array in (("first", trie.first), ("suffix", trie.suffix))}
