@@ -137,14 +137,8 @@ def exactness(bench: Bench, text: str) -> None:
     count = sum(fast.form.sizes)
     same = all(np.array_equal(a, b) for a, b in zip(back.compiled.arrays, fast.compiled.arrays, strict=True))
     same = same and back.counts is not None and np.array_equal(back.counts.frequencies, fast.counts.frequencies)  # type: ignore[union-attr]
-    bench.findings.judge(
-        "exact",
-        f"{text}: expanded, bit for bit, counts too",
-        float(same),
-        unit="",
-        ours="yes" if same else "no",
-        at_least=1,
-    )
+    what = f"{text}: expanded, bit for bit, counts too"
+    bench.findings.judge("exact", what, float(same), unit="", ours="yes" if same else "no", at_least=1)
     ours = f"{wall:.2f} s by the clock, {cpu:.2f} s of CPU"
     bench.findings.judge(
         "expand", f"{text}: M n-grams a second on all cores", count / wall / 1e6, unit="M/s", ours=ours, at_least=10
@@ -207,13 +201,9 @@ def distributions(bench: Bench, text: str) -> None:
     turns = [[best(lambda: one.distributions(states)) for one in (small, fast)] for _ in range(TURNS)]  # noqa: B023
     ours, theirs = (min(times) / CONTEXTS for times in zip(*turns, strict=True))
     bench.findings.judge(
-        "distribution",
-        f"{text}, J = {len(fast.vocabulary):,}: times the fast form's",
-        ours / theirs,
-        ours=f"{1e6 * ours:.1f} µs",
-        theirs=f"fast form {1e6 * theirs:.1f} µs",
-        at_most=5,
-    )
+        "distribution", f"{text}, J = {len(fast.vocabulary):,}: times the fast form's", ours / theirs,
+        ours=f"{1e6 * ours:.1f} µs", theirs=f"fast form {1e6 * theirs:.1f} µs", at_most=5,
+    )  # fmt: skip
 
 
 def making(bench: Bench, text: str) -> None:
