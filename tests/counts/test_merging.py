@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.counts.same_counts import assert_same_arrays
 
 from modlm.counts import Counts, count_text, merge
-from modlm.errors import ConfigError, EstimationError, ModelFolderError
+from modlm.errors import ConfigError, ModelFolderError
 from modlm.text.vocabulary import Vocabulary
 from small_texts import EDGES, TEXT_LISTS, TEXTS
 
@@ -86,10 +86,17 @@ def test_what_cannot_be_merged(name: str) -> None:
         merge(parts)
 
 
-def test_more_ngrams_than_can_be_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_are_wider_where_32_bits_do_not_tell_all_ngrams_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [count_text(["a b c", "b d"], order=3), count_text(["d b c a", "e a"], order=3)]
+    narrow = merge(parts)
     monkeypatch.setattr("modlm.counts.merging.MOST", 8)
-    with pytest.raises(EstimationError, match="Use a lower order"):
-        merge([count_text(["a b"]), count_text(["b a"])])
+    wide = merge(parts)
+    assert (wide.trie.first.dtype, wide.trie.suffix.dtype) == (np.uint64, np.uint64)
+    again, other = merge([wide, parts[1]]), merge([parts[0], wide])
+    monkeypatch.undo()
+    for ours, theirs in ((wide, narrow), (again, merge([narrow, parts[1]])), (other, merge([parts[0], narrow]))):
+        for name, array in ours.arrays().items():
+            assert np.array_equal(array, theirs.arrays()[name]), name
 
 
 def test_damaged_counts_whose_ngrams_have_no_suffix_are_refused() -> None:

@@ -17,7 +17,7 @@ from modlm.model.ngram.arpa import read_model, save_arpa
 from modlm.model.ngram.compact_layout import BIG
 from modlm.model.ngram.compact_making import rounded, table_of
 from modlm.model.ngram_lm import NgramLM
-from modlm.model.ngram_size import SETTINGS, fitted
+from modlm.model.ngram_size import SETTINGS, cuts, fitted
 from small_texts import TEXT_LISTS, TEXTS, counts_of, model_of
 
 TEXT = TEXTS["random sentences"]
@@ -105,8 +105,15 @@ def test_the_best_model_within_so_many_bytes() -> None:
     fits = [look["perplexity"] for look in told["looked_at"] if "perplexity" in look]
     assert smaller.bytes <= whole.bytes - 8
     assert smaller.perplexity(QUERIES).perplexity == pytest.approx(min(fits))
+    assert any(look["prune"] for look in told["looked_at"]) and any(look["prune_entropy"] for look in told["looked_at"])
     with pytest.raises(ConfigError, match="words alone"):
         fitted(counts, QUERIES, SETTINGS)
+
+
+def test_cuts_drop_more_and_more_and_never_words() -> None:
+    rows = np.array(cuts(4))
+    assert rows[:5].tolist() == [[0, 0, 0, 1], [0, 0, 1, 1], [0, 1, 1, 1], [0, 1, 1, 2], [0, 1, 2, 2]]
+    assert (np.diff(rows, axis=0) >= 0).all() and (np.diff(rows, axis=1) >= 0).all() and (rows[:, 0] == 0).all()
 
 
 def test_from_counts_it_is_the_model_that_the_fast_form_makes() -> None:

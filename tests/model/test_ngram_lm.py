@@ -15,6 +15,7 @@ import pytest
 
 import modlm
 from modlm.errors import ConfigError, InputError, ModlmError
+from modlm.model.compact_lm import CompactLM
 from modlm.model.ngram_lm import NgramLM
 from modlm.smoothing import SMOOTHERS
 from modlm.text import Corpus, Vocabulary
@@ -204,3 +205,18 @@ def test_counts_stay_with_the_model_and_give_other_models() -> None:
     other = NgramLM.from_counts(model.counts, smoothing="witten-bell", dtype=np.float64)
     expected = oracle_of(TEXT, order=3, smoothing="witten-bell").distribution(["a"])
     assert other.next_distribution("a") == pytest.approx([float(expected[word]) for word in other.vocabulary.words])
+
+
+def test_counts_set_aside_make_the_same_model_in_files_without_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = counts_of(TEXTS["random sentences"], order=4)
+    assert counts.aside(tmp_path) is counts, "small ones stay"
+    monkeypatch.setattr("modlm.counts.counts.LARGE", 0)
+    aside = counts.aside(tmp_path / "new")
+    one, other = NgramLM.from_counts(counts), NgramLM.from_counts(aside)
+    made = (aside.trie.words, aside.frequencies, aside.continuation().frequencies, *other.compiled.arrays[1:])
+    assert all(map(is_mapped, made)) and not list((tmp_path / "new").iterdir())
+    for ours, theirs in zip(other.compiled.arrays, one.compiled.arrays, strict=True):
+        assert ours.tobytes() == theirs.tobytes()
+    assert np.array_equal(CompactLM.from_counts(aside).form.data, CompactLM.from_counts(counts).form.data)

@@ -136,6 +136,7 @@ def ngram(
     found = counts_of(inputs, reading, order=order, edge=edge, positions=places, engine=engine, memory=memory)
     if counts is not None:
         found.save(counts, overwrite=force)
+    found = found.aside(output.absolute().parent)
     smoothed: dict[str, Any] = {"smoothing": smoothing, "held_out": held_out, "discounts": losses or None}
     model: modlm.NgramLM | modlm.Mixture
     with quietly():  # notes stand in the summary
@@ -197,6 +198,7 @@ def print_summary(report: dict[str, Any]) -> None:
         print(f"note: {note}")
     for look in report.get("looked_at", ()):
         pruned = f", pruned at {look['prune_entropy']:.2g}" if look["prune_entropy"] else ", exact"
+        pruned = f", pruned up to {','.join(map(str, look['prune']))}" if look["prune"] else pruned
         told = f"perplexity {look['perplexity']:.2f}" if "perplexity" in look else "too large"
         print(f"looked at: order {look['order']}{pruned}, {size(look['bytes'])}: {told}")
     if "valid" in report:

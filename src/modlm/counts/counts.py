@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,14 @@ from modlm.counts.trie import Trie
 from modlm.errors import ConfigError
 from modlm.ground.arrays import Ids, Ints, in_parallel, threads
 from modlm.store.folder import write_folder
-from modlm.store.npy import forget, is_mapped, zeros_like
+from modlm.store.npy import copy_to, in_pieces, is_mapped, set_aside, zeros_beside
 from modlm.text.vocabulary import Vocabulary
 
 KIND = "counts"
 EDGES = ("once", "repeat")
 MAX_ORDER = 16
 MOST = 2**32 - 1  # nodes of a trie, or words of a text, that 32 bits tell apart
+LARGE = 1 << 26  # bytes of frequencies from which on files are worth the time that they take
 ONE_THREAD = 20_000  # words of a text below which a second thread does not pay
 
 Frequencies = NDArray[np.uint32] | NDArray[np.uint64]
@@ -102,6 +104,10 @@ class Counts:
         return contexts_TN, nodes_TN
 
     def _walk(self) -> Callable[[Ids, Ids, Ids], object]:
+        if len(self.trie) > MOST:
+            raise ConfigError(
+                f"{len(self.trie):,} n-grams: columns end at {MOST:,}. The compact form of an n-gram model has room."
+            )
         trie, (node, depth) = self.trie, self.start_context
         tables = trie.words, trie.first, trie.suffix, self.order
         return lambda ids, *out: trie_kernels.walk(*tables, ids, len(self.vocabulary), node, depth, 0, 0, *out)
@@ -145,7 +151,8 @@ class Counts:
     def counts_of_counts(self, order: int, largest: int) -> Ints:
         """How many n-grams of an order occur r times, for r = 0..largest (entry 0 is not meaningful)."""
         out = np.zeros(largest + 2, dtype=np.int64)
-        trie_kernels.count_of_counts(self.frequencies, self.trie.levels[order], self.trie.levels[order + 1], out)
+        for low, high in in_pieces(self.trie.levels[order], self.trie.levels[order + 1], self.frequencies):
+            trie_kernels.count_of_counts(self.frequencies, low, high, out)
         return out[:-1]
 
     def continuation(self, out: Frequencies | None = None) -> Counts:
@@ -156,19 +163,16 @@ class Counts:
         They are written to `out`, zeros, if that is given; else to a file if the frequencies are in one.
         """
         trie, own = self.trie, self.frequencies
-        adjusted: Any = np.asarray(zeros_like(own) if out is None else out)
-        tasks = [
-            partial(trie_kernels.count_left_extensions, own, trie.suffix, trie.levels[n], trie.levels[n + 1], adjusted)
-            for n in range(self.order, 1, -1)
-        ]
+        adjusted: Any = zeros_beside(own, len(own), own.dtype) if out is None else np.asarray(out)
+        extended = partial(trie_kernels.count_left_extensions, own, trie.suffix)
+        bounds = list(pairwise(trie.levels[2:]))[::-1]
         if out is None and is_mapped(own):  # one by one, so that only one order is in memory
-            for task in tasks:
-                task()
-                for array in (own, trie.suffix, adjusted):
-                    forget(array)
+            for low, high in bounds:
+                for part in in_pieces(low, high, own, trie.suffix, adjusted):
+                    extended(*part, adjusted)
         else:
-            in_parallel(tasks)
-        adjusted[trie.nodes(self.order)] = own[trie.nodes(self.order)]
+            in_parallel([partial(extended, *nodes, adjusted) for nodes in bounds])
+        copy_to(adjusted[trie.nodes(self.order)], own[trie.nodes(self.order)])
         if self.edge == "once":
             for nodes in self.starting_with_start():
                 adjusted[nodes] = own[nodes]
@@ -194,6 +198,16 @@ class Counts:
         shorter = Trie(trie.words[: levels[-1]], trie.first[: levels[-2] + 1], trie.suffix[: levels[-1]], levels)
         given = {"edge": self.edge, "sentences": self.sentences, "cut_off": self.cut_off[:order]}
         return Counts(self.vocabulary, shorter, self.frequencies[: levels[-1]], **given)  # type: ignore[arg-type]
+
+    def aside(self, folder: Path) -> Counts:
+        """The same with words and frequencies in files, and with them what is made beside them, if they are large."""
+        if self.frequencies.nbytes < LARGE or is_mapped(self.frequencies) or type(self.trie) is not Trie:
+            return self
+        folder.mkdir(parents=True, exist_ok=True)
+        words, frequencies = (set_aside(array, folder) for array in (self.trie.words, self.frequencies))
+        trie = replace(self.trie, words=words)
+        about = {"edge": self.edge, "sentences": self.sentences, "cut_off": self.cut_off}
+        return Counts(self.vocabulary, trie, frequencies, **about)  # type: ignore[arg-type]
 
     def settings(self) -> dict[str, Any]:
         levels, cut_off = list(self.trie.levels), list(self.cut_off)

@@ -7,7 +7,7 @@ text, and every step runs over the ranges on threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -87,18 +87,24 @@ def build(ids: Ids, *, vocab_size: int, order: int, edge: str = "once", workers:
     levels = (0, 1, *(int(level) for level in ends))
     # next_RN: the first node of each order in each range
     next_RN = np.array(levels)[None, : order + 1] + np.cumsum(sizes, axis=0)[:, : order + 1] - sizes[:, : order + 1]
-    words, counts = np.empty(levels[-1], dtype=np.uint32), np.empty(levels[-1], dtype=np.uint32)
-    first = np.empty(levels[order] + 1, dtype=np.uint32)
-    words[0], counts[0], first[0], first[-1] = 0, 0, 1, levels[-1]
+    words, first = np.empty(levels[-1], dtype=np.uint32), np.empty(levels[order] + 1, dtype=np.uint32)
+    words[0], first[0], first[-1] = 0, 1, levels[-1]
 
     def fill(r: int) -> None:
         sort_kernels.fill_nodes(
-            ids, s.positions, s.shared, s.length, s.bounds, *s.ranges[r], order, start, next_RN[r].copy(),
-            words, first, counts,
+            ids, s.positions, s.shared, s.length, s.bounds, *s.ranges[r], order, next_RN[r].copy(), words, first
+        )  # fmt: skip
+
+    def tally(r: int) -> None:
+        sort_kernels.tally_nodes(
+            s.shared, s.length, s.bounds, *s.ranges[r], start, next_RN[r].copy(), words, counts
         )  # fmt: skip
 
     in_parallel([partial(fill, r) for r in range(len(s.ranges))], workers=workers)
     suffix = link(s, words=words, levels=levels, next_RN=next_RN, workers=workers)
+    s = replace(s, positions=np.empty(0, np.uint32))  # not needed any more, so there is room for the counts
+    counts = np.zeros(levels[-1], dtype=np.uint32)
+    in_parallel([partial(tally, r) for r in range(len(s.ranges))], workers=workers)
     return Trie(words, first, suffix, levels), counts
 
 

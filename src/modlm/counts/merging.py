@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import accumulate, zip_longest
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from modlm.counts.counts import MOST, Counts, Frequencies, narrowed
 from modlm.counts.linking import check_sound, link_suffixes
 from modlm.counts.skip import SkipCounts
 from modlm.counts.trie import Trie
-from modlm.errors import ConfigError, EstimationError
+from modlm.errors import ConfigError
 from modlm.ground.arrays import Ids, even_ranges, in_parallel, joined, threads
 from modlm.text.vocabulary import Vocabulary
 
@@ -54,7 +55,7 @@ def merge(parts: Sequence[Counts], *, workers: int | None = None) -> Counts:
             for i in range(0, len(tries), 2)
         ]
     whole = tries[0]
-    suffix = np.empty(len(whole.words), dtype=np.uint32)
+    suffix = np.empty(len(whole.words), dtype=whole.first.dtype)
     link_suffixes(whole.words, whole.first, suffix, whole.levels, workers=workers)
     cut_off = [max(values) for values in zip_longest(*(part.cut_off for part in parts), fillvalue=0)]
     trie, sentences = Trie(whole.words, whole.first, suffix, whole.levels), sum(part.sentences for part in parts)
@@ -95,11 +96,11 @@ def _in_vocabulary(counts: Counts, vocabulary: Vocabulary) -> Grown:
     if counts.vocabulary == vocabulary:
         return Grown(trie.words, trie.first, counts.frequencies, trie.levels)
     mapping, size = counts.vocabulary.mapping(vocabulary), len(vocabulary)
-    moved = size - len(counts.vocabulary)
+    moved, link = size - len(counts.vocabulary), trie.first.dtype
     levels = (0, 1, *(level + moved for level in trie.levels[2:]))
     words, frequencies = np.zeros(levels[-1], dtype=np.uint32), np.zeros(levels[-1], dtype=counts.frequencies.dtype)
-    first = np.empty(levels[-2] + 1, dtype=np.uint32)
-    new_node = np.zeros(len(trie), dtype=np.uint32)  # for each old node
+    first = np.empty(levels[-2] + 1, dtype=link)
+    new_node = np.zeros(len(trie), dtype=link)  # for each old node
     words[1 : size + 2] = np.arange(size + 1)
     new_node[trie.nodes(1)] = 1 + mapping
     frequencies[new_node[trie.nodes(1)]] = counts.frequencies[trie.nodes(1)]
@@ -107,11 +108,14 @@ def _in_vocabulary(counts: Counts, vocabulary: Vocabulary) -> Grown:
     for n in range(2, trie.order + 1):
         nodes = trie.nodes(n)
         parents, last = new_node[trie.parents(n)], mapping[trie.words[nodes]]
-        order = np.argsort((parents.astype(np.uint64) << np.uint64(32)) | last)
+        narrow = link.itemsize == 4
+        order = (
+            np.argsort((parents.astype(np.uint64) << np.uint64(32)) | last) if narrow else np.lexsort((last, parents))
+        )
         words[levels[n] : levels[n + 1]] = last[order]
         frequencies[levels[n] : levels[n + 1]] = counts.frequencies[nodes][order]
-        new_node[nodes.start + order] = np.arange(levels[n], levels[n + 1], dtype=np.uint32)
-        contexts = np.arange(levels[n - 1], levels[n], dtype=np.uint32)
+        new_node[nodes.start + order] = np.arange(levels[n], levels[n + 1], dtype=link)
+        contexts = np.arange(levels[n - 1], levels[n], dtype=link)
         first[levels[n - 1] : levels[n]] = levels[n] + np.searchsorted(parents[order], contexts)
     return Grown(words, first, frequencies, levels)
 
@@ -120,19 +124,19 @@ def _merge_two(a: Grown, b: Grown, *, vocab_size: int, workers: int | None) -> G
     start = 2 + vocab_size
     most = int(a.frequencies.max()) + int(b.frequencies.max())
     dtype = np.dtype(np.uint64 if most > MOST else np.uint32)
-    from_a = from_b = np.arange(1, start, dtype=np.uint32)
+    link: Any = np.uint64 if len(a.words) + len(b.words) > MOST else np.uint32
+    from_a = from_b = np.arange(1, start, dtype=link)
     words, frequencies = [a.words[:start]], [a.frequencies[:start].astype(dtype) + b.frequencies[:start].astype(dtype)]
-    first, levels = [np.ones(1, dtype=np.uint32)], [0, 1, start]
+    first, levels = [np.ones(1, dtype=link)], [0, 1, start]
     for _ in range(2, len(a.levels) - 1):
         own_first, own_words, own_frequencies, from_a, from_b = _merge_order(a, b, from_a, from_b, dtype, workers)
-        if levels[-1] + len(own_words) >= MOST:
-            raise EstimationError(f"Together the counts have more than {MOST:,} n-grams. Use a lower order.")
-        first.append(own_first + np.uint32(levels[-1]))
+        first.append(own_first + link(levels[-1]))
         words.append(own_words)
         frequencies.append(own_frequencies)
         levels.append(levels[-1] + len(own_words))
-    first.append(np.array([levels[-1]], dtype=np.uint32))
-    return Grown(joined(words), joined(first), narrowed(joined(frequencies)), tuple(levels))
+    first.append(np.array([levels[-1]], dtype=link))
+    links = joined(first).astype(np.uint64 if levels[-1] > MOST else np.uint32, copy=False)
+    return Grown(joined(words), links, narrowed(joined(frequencies)), tuple(levels))
 
 
 def _merge_order(
@@ -144,8 +148,8 @@ def _merge_order(
     counting = [partial(merge_kernels.count_followers, *tries, from_a, from_b, *bounds) for bounds in ranges]
     sizes = in_parallel(counting, workers=workers)
     starts = [0, *accumulate(sizes)]
-    words, to_a, to_b = np.empty((3, starts[-1]), dtype=np.uint32)
-    frequencies, first = np.empty(starts[-1], dtype=dtype), np.empty(len(from_a), dtype=np.uint32)
+    words, frequencies = np.empty(starts[-1], dtype=np.uint32), np.empty(starts[-1], dtype=dtype)
+    first, to_a, to_b = (np.empty(size, dtype=from_a.dtype) for size in (len(from_a), starts[-1], starts[-1]))
     tasks = [
         partial(
             merge_kernels.merge_followers, a.words, a.first, a.frequencies, b.words, b.first, b.frequencies,

@@ -216,27 +216,36 @@ def count_nodes(shared: Bytes, length: Bytes, low: int, high: int, out: Ints) ->
 @kernel
 def fill_nodes(
     ids: Ids, positions: Ids, shared: Bytes, length: Bytes, bounds: Ints, low: int, high: int,
-    order: int, start: int, next_node: Ints, words: Ids, first: Ids, counts: Ids,
+    order: int, next_node: Ints, words: Ids, first: Ids,
 ) -> None:  # fmt: skip
     """Write the nodes under the words low..high-1; next_node[n] is the first free node of order n."""
     for word in range(low, high):
         words[1 + word] = word
         if order > 1:
             first[1 + word] = next_node[2]
-        counts[1 + word] = 0 if word == start else bounds[word + 1] - bounds[word]
         for i in range(bounds[word], bounds[word + 1]):
             position = int64(positions[i])
+            for n in range(max(1, shared[i]) + 1, length[i] + 1):
+                node = next_node[n]
+                next_node[n] += 1
+                words[node] = ids[position + n - 1]
+                if n < order:
+                    first[node] = next_node[n + 1]
+
+
+@kernel
+def tally_nodes(
+    shared: Bytes, length: Bytes, bounds: Ints, low: int, high: int, start: int, next_node: Ints, words: Ids,
+    counts: Ids,
+) -> None:  # fmt: skip
+    """Count the nodes under the words low..high-1, into zeros; what ends in `<s>` does not occur."""
+    for word in range(low, high):
+        counts[1 + word] = 0 if word == start else bounds[word + 1] - bounds[word]
+        for i in range(bounds[word], bounds[word + 1]):
             for n in range(2, length[i] + 1):
-                last = ids[position + n - 1]
-                if shared[i] < n:
-                    node = next_node[n]
-                    next_node[n] += 1
-                    words[node] = last
-                    counts[node] = 0
-                    if n < order:
-                        first[node] = next_node[n + 1]
-                if last != start:
-                    counts[next_node[n] - 1] += 1
+                next_node[n] += shared[i] < n
+                node = next_node[n] - 1
+                counts[node] += words[node] != start
 
 
 @kernel

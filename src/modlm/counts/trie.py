@@ -61,7 +61,7 @@ class Trie:
 
     def parents(self, order: int) -> Ids:
         """The context node of each n-gram of an order."""
-        contexts = np.arange(self.levels[order - 1], self.levels[order], dtype=np.uint32)
+        contexts = np.arange(self.levels[order - 1], self.levels[order], dtype=self.first.dtype)
         return np.repeat(contexts, np.diff(self.first[self.levels[order - 1] : self.levels[order] + 1]))
 
     def ngrams(self, order: int) -> Ids:

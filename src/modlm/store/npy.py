@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import mmap
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -91,16 +92,16 @@ def forget(array: AnyArray) -> None:
     """Let go of the memory that a mapped file takes; its contents stay in the file (and in the system's cache)."""
     under = _map_under(array)
     if under is not None and hasattr(mmap, "MADV_DONTNEED"):
-        under.madvise(mmap.MADV_DONTNEED)
+        under.base.madvise(mmap.MADV_DONTNEED)
 
 
-def _map_under(array: AnyArray) -> mmap.mmap | None:
+def _map_under(array: AnyArray) -> Any:
+    """The `memmap` that an array is a part of, or None."""
     under: Any = array
-    while isinstance(under, np.ndarray):
-        if isinstance(under, np.memmap) and under.mode == "c":
-            return None  # what was written is nowhere else
+    while isinstance(under, np.ndarray) and not isinstance(under.base, mmap.mmap):
         under = under.base
-    return under if isinstance(under, mmap.mmap) else None
+    private = getattr(under, "mode", "") == "c"  # what was written is nowhere else
+    return under if isinstance(under, np.memmap) and not private else None
 
 
 def is_mapped(array: AnyArray) -> bool:
@@ -108,22 +109,43 @@ def is_mapped(array: AnyArray) -> bool:
     return _map_under(array) is not None
 
 
+def in_pieces(low: int, high: int, *arrays: AnyArray, step: int = PIECE) -> Iterator[tuple[int, int]]:
+    """Neighbouring ranges that cover low..high; after each, the arrays that are mapped are let go of."""
+    for begin in range(low, high, step):
+        yield begin, min(high, begin + step)
+        for array in arrays:
+            forget(array)
+
+
 def equal(one: AnyArray, other: AnyArray) -> bool:
     """Whether two arrays as long hold the same; of mapped ones only a part is in memory at a time."""
-    for begin in range(0, len(one), PIECE):
-        if not np.array_equal(one[begin : begin + PIECE], other[begin : begin + PIECE]):
-            return False
-        forget(one)
-        forget(other)
-    return True
+    return all(np.array_equal(one[low:high], other[low:high]) for low, high in in_pieces(0, len(one), one, other))
 
 
-def zeros_like(array: AnyArray) -> AnyArray:
-    """Zeros of the same kind and number; those beside a mapped array are in a file too, which has no name any more."""
-    if not is_mapped(array):
-        return np.zeros(len(array), array.dtype)
-    with scratch_folder() as folder:
-        return new_npy(folder / "zeros.npy", dtype=array.dtype, shape=array.shape)
+def copy_to(out: AnyArray, array: AnyArray) -> None:
+    """Write the array into one as long; of mapped ones only a part is in memory at a time."""
+    for low, high in in_pieces(0, len(array), array, out):
+        out[low:high] = array[low:high]
+
+
+def zeros_beside(array: AnyArray, size: int, dtype: DTypeLike) -> AnyArray:
+    """So many zeros; those beside a mapped array are in a file too, which has no name any more.
+
+    It is where the array's own file was, if that has none either, else in the system's folder for such.
+    """
+    under = _map_under(array)
+    if under is None:
+        return np.zeros(size, dtype)
+    own = Path(under.filename).parent
+    with scratch_folder(None if own.exists() else own.parent) as folder:
+        return np.asarray(new_npy(folder / "zeros.npy", dtype=dtype, shape=(size,)))
+
+
+def set_aside(array: AnyArray, inside: Path) -> AnyArray:
+    """The array, mapped from a file in a folder; the file has no name any more."""
+    with scratch_folder(inside) as folder, NpyWriter(folder / "aside.npy", dtype_name(array)) as writer:  # type: ignore[arg-type]
+        writer.append(array)
+        return np.asarray(writer.finish(mode="r+"))
 
 
 def open_npy(path: Path, *, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal["r", "r+"] = "r") -> AnyArray:

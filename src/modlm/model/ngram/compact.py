@@ -22,7 +22,7 @@ from modlm.model.ngram import compact_coding_kernels, compact_kernels, compact_q
 from modlm.model.ngram import compact_layout as c
 from modlm.model.ngram.compiled import Compiled, empty_records, parts_of, rows_for
 from modlm.model.ngram.pruning import keep_nodes
-from modlm.store.npy import forget, zeros_like
+from modlm.store.npy import copy_to, in_pieces, zeros_beside
 
 LANES = 32  # stretches of a text walked side by side in each thread, at most
 
@@ -201,14 +201,13 @@ def occurrences(read: Counts, starts: int) -> Frequencies:
     A continuation count is the number of an n-gram's left extensions, its occurrences are the sum of theirs; what
     begins with one `<s>` has none and keeps its own.
     """
-    trie, found = read.trie, np.asarray(zeros_like(read.frequencies))
-    found[trie.nodes(trie.order)] = read.frequencies[trie.nodes(trie.order)]
+    trie, found = read.trie, zeros_beside(read.frequencies, len(read.trie), read.frequencies.dtype)
+    copy_to(found[trie.nodes(trie.order)], read.frequencies[trie.nodes(trie.order)])
     for n in range(trie.order, 1, -1):
         if read.edge == "once" and n < trie.order:
             own = read.starting_with_start()[n - 1]
             found[own] = read.frequencies[own]
-        compact_coding_kernels.add_along(trie.suffix, found, trie.levels[n], trie.levels[n + 1], found)
-        for array in (trie.suffix, found, read.frequencies):
-            forget(array)  # where it is mapped
+        for part in in_pieces(trie.levels[n], trie.levels[n + 1], trie.suffix, found):
+            compact_coding_kernels.add_along(trie.suffix, found, *part, found)
     found[1 + len(read.vocabulary)] = starts
     return found

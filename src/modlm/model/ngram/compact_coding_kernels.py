@@ -11,9 +11,8 @@ from modlm.model.ngram.compact_layout import HIGH, LOW, LOW_BITS, MANY, PLAIN, P
 
 
 @kernel
-def last_grown(words: Ids, first: Ids, suffix: Ids, low: int, high: int, ranked: bool) -> int:
-    """The largest rank as it grows through the followers of the contexts low..high-1; -1 if a suffix is missing."""
-    base = 0
+def last_grown(words: Ids, first: Ids, suffix: Ids, low: int, high: int, ranked: bool, base: int) -> int:
+    """The largest rank as it grows from `base` through the followers of low..high-1; -1 if a suffix is missing."""
     for context in range(low, high):
         begin, end = int64(first[context]), int64(first[context + 1])
         below = int64(suffix[context])
@@ -32,15 +31,18 @@ def _rank(words: Ids, first: Ids, suffix: Ids, context: int, node: int, ranked: 
 
 @kernel
 def encode(
-    words: Ids, first: Ids, suffix: Ids, low: int, high: int, ranked: bool, bits: int,
+    words: Ids, first: Ids, suffix: Ids, lowest: int, low: int, high: int, ranked: bool, bits: int, base: int,
     pointers: Words, lows: Words, highs: Words,
-) -> None:  # fmt: skip
-    """Pointers, low and high bits of the followers of the contexts low..high-1, into zeros."""
-    base, begin = 0, int64(first[low])
+) -> int:  # fmt: skip
+    """Pointers, low and high bits of the followers of the contexts low..high-1, into zeros; where ranks have grown to.
+
+    `lowest` is the first context of the order.
+    """
+    begin = int64(first[lowest])
     mask = (1 << bits) - 1
     for context in range(low, high):
         start, end = int64(first[context]), int64(first[context + 1])
-        place = (context - low) + (start - begin)
+        place = (context - lowest) + (start - begin)
         pointers[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
         value = base - 1
         for node in range(start, end):
@@ -50,6 +52,7 @@ def encode(
             place = (value >> bits) + i
             highs[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
         base = value + 1
+    return base
 
 
 @kernel

@@ -8,7 +8,6 @@ they are inside of longer ones are put in, to say nothing themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -25,7 +24,7 @@ from modlm.model.ngram import compact_layout as c
 from modlm.model.ngram.compiled import Compiled, over_contexts
 from modlm.smoothing.absolute import Absolute
 from modlm.smoothing.estimates import Estimates
-from modlm.store.npy import forget
+from modlm.store.npy import in_pieces
 from modlm.text.vocabulary import Vocabulary
 
 CHUNK = 1 << 20  # contexts or n-grams that are looked at together
@@ -123,8 +122,6 @@ def compacted(estimates: Estimates) -> tuple[Words, Ints]:
         if order > 1:
             _add_words(blob, row, trie, order)
             _add_sums(blob, row, estimates, order)
-        for array in (trie.words, trie.first, trie.suffix, counts.frequencies):
-            forget(array)  # where it is mapped
     return blob.whole(), table
 
 
@@ -201,27 +198,38 @@ def closed(trie: Trie, vocabulary: Vocabulary) -> tuple[Trie, Ints]:
 
 def _add_words(blob: _Blob, row: Ints, trie: Trie, order: int) -> None:
     low, high = trie.levels[order - 1], trie.levels[order]
-    given = trie.words, trie.first, trie.suffix, low, high, order > 2
-    size, most = trie.size(order), compact_coding_kernels.last_grown(*given)
-    if most < 0:
-        raise ConfigError("These counts lack n-grams that are inside of longer ones, so they have no compact form.")
+    arrays = trie.words, trie.first, trie.suffix
+    size, most = trie.size(order), 0
+    for part in in_pieces(low, high, *arrays, step=CHUNK):
+        most = compact_coding_kernels.last_grown(*arrays, *part, order > 2, most)
+        if most < 0:
+            raise ConfigError("These counts lack n-grams that are inside of longer ones, so they have no compact form.")
     bits = max(0, int(most // max(1, size)).bit_length() - 1)
     plain = [np.zeros(n // 64 + 1, np.uint64) for n in (size + high - low, size * bits + 64, size + (most >> bits) + 1)]
-    compact_coding_kernels.encode(*given, bits, *plain)
+    base = 0
+    for part in in_pieces(low, high, *arrays, step=CHUNK):
+        base = compact_coding_kernels.encode(*arrays, low, *part, order > 2, bits, base, *plain)
     row[c.POINTERS] = blob.add_bits(plain[0], size + high - low)
     row[c.LOW], row[c.LOW_BITS] = blob.add(plain[1]), bits
     row[c.HIGH] = blob.add_bits(plain[2], size + (most >> bits) + 1)
 
 
 def _add_counts(blob: _Blob, row: Ints, frequencies: Frequencies) -> None:
-    row[c.SIZE], row[c.LEAST] = len(frequencies), frequencies.min(initial=1)
-    left = frequencies - frequencies.dtype.type(row[c.LEAST])
+    size, kind = len(frequencies), frequencies.dtype.type
+    row[c.SIZE] = size
+    row[c.LEAST] = min((int(frequencies[a:b].min()) for a, b in in_pieces(0, size, frequencies)), default=1)
+    row[c.LEAST] = min(row[c.LEAST], 1)
+    left, begin = frequencies, kind(row[c.LEAST])
     for level, bits in enumerate(c.BITS[:-1]):
-        more = left >= (1 << bits)
+        more, parts = np.empty(len(left), bool), [left[:0]]
+        for low, high in in_pieces(0, len(left), frequencies):
+            part = left[low:high] - begin
+            more[low:high] = part >= (1 << bits)
+            parts.append(part[more[low:high]])
         row[c.LEVELS + 2 * level] = blob.add_flags(more)
-        row[c.LEVELS + 2 * level + 1] = blob.add_numbers(left[~more], bits)
-        left = left[more] - left.dtype.type(1 << bits)
-    row[c.LEVELS + 2 * len(c.BITS) - 1] = blob.add_numbers(left, c.BITS[-1])
+        row[c.LEVELS + 2 * level + 1] = blob.add_numbers(left[~more] - begin if bits else left[:0], bits)
+        left, begin = np.concatenate(parts), kind(1 << bits)
+    row[c.LEVELS + 2 * len(c.BITS) - 1] = blob.add_numbers(left - begin, c.BITS[-1])
 
 
 def _add_sums(blob: _Blob, row: Ints, estimates: Estimates, order: int) -> None:
@@ -229,9 +237,10 @@ def _add_sums(blob: _Blob, row: Ints, estimates: Estimates, order: int) -> None:
     counts, layer = estimates.counts, estimates.counts.layer(order)
     big, found, fallbacks = np.zeros(layer.high - layer.low, bool), [], []
     own = type(estimates.smoother).fallback is not Absolute.fallback
-    for low, high in _pieces(layer.low, layer.high):
+    read = counts.trie.first, counts.frequencies
+    for low, high in in_pieces(layer.low, layer.high, *read, step=CHUNK):
         here = big[low - layer.low : high - layer.low]
-        compact_coding_kernels.large_after(counts.trie.first, counts.frequencies, low, high, row[c.LEAST], here)
+        compact_coding_kernels.large_after(*read, low, high, row[c.LEAST], here)
         sums = estimates.sums_of(order, low, high)
         found.append(np.stack([sums.total[here], np.round(sums.kept[here] * 2.0**32)], axis=1).astype(np.uint64))
         fallbacks += [estimates.fallback(sums)] if own else []
@@ -239,7 +248,3 @@ def _add_sums(blob: _Blob, row: Ints, estimates: Estimates, order: int) -> None:
         row[c.BIG], row[c.SUMS] = blob.add_flags(big), blob.add(np.concatenate(found).ravel())
     if own:
         row[c.FALLBACKS], row[c.REALS] = blob.add_reals(np.concatenate(fallbacks))
-
-
-def _pieces(low: int, high: int) -> Iterator[tuple[int, int]]:
-    yield from ((begin, min(high, begin + CHUNK)) for begin in range(low, high, CHUNK))

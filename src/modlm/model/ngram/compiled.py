@@ -24,7 +24,7 @@ from modlm.ground.arrays import AnyFloats, Floats, Ids, Ints, even_ranges, in_pa
 from modlm.model.ngram import compiled_kernels, index_kernels, without_numba
 from modlm.model.ngram.index import Index
 from modlm.smoothing.estimates import Estimates
-from modlm.store.npy import forget
+from modlm.store.npy import copy_to, forget, in_pieces, zeros_beside
 
 Records = NDArray[np.void]
 
@@ -49,9 +49,12 @@ def leaf_type(real: DTypeLike) -> np.dtype[np.void]:
 def empty_records(trie: Trie, dtype: DTypeLike) -> tuple[Records, Records]:
     """Nodes and leaves with the links of a trie, and without probabilities; one node more ends the last range."""
     inner = trie.contexts
-    nodes, leaves = np.zeros(inner + 1, node_type(dtype)), np.zeros(len(trie) - inner, leaf_type(dtype))
-    nodes["first"], nodes["suffix"][:inner], nodes["backoff"] = trie.first, trie.suffix[:inner], 1.0
-    leaves["suffix"] = trie.suffix[inner:]
+    nodes = zeros_beside(trie.words, inner + 1, node_type(dtype))
+    leaves = zeros_beside(trie.words, len(trie) - inner, leaf_type(dtype))
+    for low, high in in_pieces(0, inner + 1, nodes, trie.first):
+        nodes["first"][low:high], nodes["backoff"][low:high] = trie.first[low:high], 1.0
+    copy_to(nodes["suffix"][:inner], trie.suffix[:inner])
+    copy_to(leaves["suffix"], trie.suffix[inner:])
     return nodes, leaves
 
 
@@ -146,9 +149,13 @@ class Compiled:
     @cached_property
     def trie(self) -> Trie:
         """The n-grams alone, in arrays of their own, walked through: a folder that was mapped may be damaged."""
-        suffix = np.concatenate((self.nodes["suffix"][:-1], self.leaves["suffix"]))
-        trie = Trie(self.words, np.ascontiguousarray(self.nodes["first"]), suffix, self.levels)
+        first, suffix = np.empty(len(self.nodes), np.uint32), np.empty(len(self.words), np.uint32)
+        copy_to(first, self.nodes["first"])
+        copy_to(suffix[: self.contexts], self.nodes["suffix"][:-1])
+        copy_to(suffix[self.contexts :], self.leaves["suffix"])
+        trie = Trie(self.words, first, suffix, self.levels)
         check_sound(trie)
+        forget(self.words)
         return trie
 
     def score(self, ids: Ids, *, workers: int | None = None) -> Floats:
@@ -279,4 +286,6 @@ def compile_estimates(
         if threshold:
             frequencies = np.where(raw.frequencies > threshold, frequencies, 0)
         over_contexts(trie.levels, order, partial(fill, order, frequencies), workers=workers)
+        for array in (trie.first, trie.suffix, frequencies, nodes, leaves):
+            forget(array)  # where it is mapped
     return Compiled(trie.words, nodes, leaves, trie.levels, counts.start_context[0])
