@@ -3,9 +3,9 @@
     python benchmarks/before_after.py BEFORE AFTER --ptb TRAIN TEST
 
 Both are checkouts, each with its own `src` and its own `benchmarks/infer.py`, `train.py` and `rows.py`, from which the
-models and runs come; this Python and its packages serve both. One thread each. A process of each version prepares a
-task, tries it once and then does it when told to, before, after, before, after; commands are run as a whole. Whichever
-version is slower or larger by more than 3 %, by the best round and by the median, is said to be.
+models and runs come; this Python and its packages serve both. One thread each. A process of each version prepares all
+tasks, tries each once and then does it when told to, before, after, before, after; commands are run as a whole. The
+verdict is "no" where the second is slower or larger by more than 3 %, both by the best round and by the median.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 BAR = 1.03
 NETS = ("FF-interpolated, C", "LSTM-interpolated, CR", "hybrid", "plain LSTM")
 TASKS = ("fit", "score", "perplexity", "score_batch", "batches", "training step", "rows of 10 folds", *NETS)
@@ -34,73 +36,45 @@ RUN = "--kind hybrid --net lstm --hidden 100 --epochs 1 --seed 1 --threads 1".sp
 # ---- in a process of one version -------------------------------------------------------------------------------------
 
 
-def prepared(name: str, asked: argparse.Namespace) -> Callable[[], Any]:
-    """What does the task, from the modules of this version."""
-    if name in NETS:
-        from infer import models
-
-        from modlm.text.corpus import Corpus
-
-        train = Corpus.from_text(asked.ptb[0])
-        test = Corpus.from_text(asked.ptb[1], train.vocabulary)
-        return partial(models(train, asked.hidden)[name].perplexity, test)
-    return {"training step": _steps, "batches": _batches, "rows of 10 folds": _rows}.get(name, partial(_ngram, name))(
-        asked
-    )
-
-
-def _ngram(name: str, asked: argparse.Namespace) -> Callable[[], Any]:
+def prepared(asked: argparse.Namespace) -> dict[str, Callable[[], Any]]:
+    """What does each task, from the modules of this version."""
+    from infer import models
     from modlm.model.ngram_lm import NgramLM
     from modlm.text.corpus import Corpus
-
-    train = Corpus.from_text(asked.ptb[0])
-    if name == "fit":
-        return partial(NgramLM.fit, train, 5)
-    lm = NgramLM.fit(train, 5)
-    if name == "score":
-        return partial(lm.word_probs, Corpus.from_text(asked.ptb[1], train.vocabulary).ids)
-    text = asked.ptb[1].read_text(encoding="utf-8").splitlines()
-    return partial(lm.perplexity, asked.ptb[1]) if name == "perplexity" else partial(lm.score_batch, text)
-
-
-def _trainer(asked: argparse.Namespace) -> Any:
-    from train import HYBRID, configured, trainer_of
-
-    return trainer_of(configured(HYBRID, asked), asked.work)
-
-
-def _steps(asked: argparse.Namespace) -> Callable[[], Any]:
-    from train import updates
-
-    return partial(updates, _trainer(asked), asked.batches)
-
-
-def _batches(asked: argparse.Namespace) -> Callable[[], Any]:
-    trainer = _trainer(asked)
-    source = trainer.train if hasattr(trainer, "train") else trainer.texts.train
-    return lambda: [source.batch(number).words for number in range(len(source))]
-
-
-def _rows(asked: argparse.Namespace) -> Callable[[], Any]:
     from rows import ten_folds
-    from train import HYBRID, configured
+    from train import HYBRID, configured, trainer_of, updates
 
-    from modlm.text.corpus import Corpus
-
-    return partial(ten_folds, configured(HYBRID, asked), Corpus.from_text(asked.ptb[0]))
+    train, lines = Corpus.from_text(asked.ptb[0]), asked.ptb[1].read_text(encoding="utf-8").splitlines()
+    test = Corpus.from_text(asked.ptb[1], train.vocabulary)
+    lm, config = NgramLM.fit(train, 5), configured(HYBRID, asked)
+    trainer = trainer_of(config, asked.work)
+    source = trainer.train if hasattr(trainer, "train") else trainer.texts.train
+    tasks = {
+        "fit": partial(NgramLM.fit, train, 5),
+        "score": partial(lm.word_probs, np.tile(test.ids, 5)),
+        "perplexity": partial(lm.perplexity, asked.ptb[1]),
+        "score_batch": partial(lm.score_batch, lines * 5),
+        "batches": lambda: [source.batch(number).words for number in range(len(source))],
+        "training step": partial(updates, trainer, asked.batches),
+        "rows of 10 folds": partial(ten_folds, config, train),
+    }
+    nets = models(train, asked.hidden) if {*NETS} & {*asked.only} else {}
+    return {name: task for name, task in tasks.items() if name in asked.only} | {
+        name: partial(nets[name].perplexity, test) for name in NETS if name in asked.only
+    }
 
 
 def serve(asked: argparse.Namespace) -> None:
-    """Do the task for every line that comes in, and print its processor seconds."""
-    task = prepared(asked.serve, asked)
-    for _ in range(2):  # kernels are compiled and loaded, caches are warm
-        task()
+    """Do the task that each line names, and print its processor seconds."""
+    tasks = prepared(asked)
+    for task in tasks.values():
+        task()  # kernels are compiled and loaded, caches are warm
     gc.disable()
     print(flush=True)
-    for _ in sys.stdin:
+    for name in sys.stdin:
         gc.collect()
         begun = time.process_time()
-        result = task()
+        result = tasks[name.rstrip("\n")]()
         print(time.process_time() - begun, flush=True)
         del result
 
@@ -142,19 +116,18 @@ def environment(tree: Path, asked: argparse.Namespace) -> dict[str, str]:
 
 
 @contextmanager
-def served(name: str, tree: Path, asked: argparse.Namespace) -> Iterator[Callable[[], float]]:
+def served(tree: Path, asked: argparse.Namespace) -> Iterator[Callable[[str], float]]:
     """What does a task once in a process of a version and says how long it took."""
-    words = [sys.executable, "-P", __file__, tree, tree, "--serve", name, "--ptb", *asked.ptb, "--work", asked.work]
-    words += ["--hidden", asked.hidden, "--batches", asked.batches]
+    words = [sys.executable, "-P", __file__, tree, tree, "--serve", "--ptb", *asked.ptb, "--work", asked.work]
+    words += ["--hidden", asked.hidden, "--batches", asked.batches, "--only", *asked.only]
     pipe = subprocess.PIPE
     with subprocess.Popen([*map(str, words)], stdin=pipe, stdout=pipe, text=True, env=environment(tree, asked)) as own:
         assert own.stdin is not None and own.stdout is not None
-        if own.stdout.readline() != "\n":
-            raise SystemExit(f"{tree} cannot do {name!r}.")
 
-        def run() -> float:
-            print(file=own.stdin, flush=True)
-            return float(own.stdout.readline())
+        def run(name: str) -> float:
+            if name:
+                print(name, file=own.stdin, flush=True)
+            return float(own.stdout.readline().strip() or 0)
 
         yield run
 
@@ -198,16 +171,18 @@ def whole_commands(asked: argparse.Namespace, trees: Sequence[Path]) -> list[Pai
     return pairs
 
 
-def in_processes(asked: argparse.Namespace, trees: Sequence[Path]) -> Iterator[Pair]:
+def in_processes(asked: argparse.Namespace, trees: Sequence[Path]) -> list[Pair]:
     """Processor seconds of each task."""
-    for name in [task for task in TASKS if task in asked.only]:
-        pair = Pair(name, "s")
-        with ExitStack() as stack:
-            runs = [stack.enter_context(served(name, tree, asked)) for tree in trees]
-            for _ in range(asked.rounds):
+    pairs = [Pair(name, "s") for name in TASKS if name in asked.only]
+    with ExitStack() as stack:
+        runs = [stack.enter_context(served(tree, asked)) for tree in trees] if pairs else []
+        for run in runs:
+            run("")  # both prepare at the same time
+        for _ in range(asked.rounds):
+            for pair in pairs:
                 for run, numbers in zip(runs, (pair.before, pair.after), strict=True):
-                    numbers.append(run())
-        yield pair
+                    numbers.append(run(pair.what))
+    return pairs
 
 
 def main() -> None:
@@ -220,7 +195,7 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=200, metavar="N", help="units of a layer")
     parser.add_argument("--batches", type=int, default=10, metavar="N", help="updates in a round of training")
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="keep models and compiled code there")
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     asked.trees, asked.ptb = ([Path(path).resolve() for path in paths] for paths in (asked.trees, asked.ptb))
     with ExitStack() as stack:
@@ -233,10 +208,9 @@ def main() -> None:
         asked.only = asked.only or [*TASKS, *commands(asked, asked.trees[0])]
         print("| what | unit | before, best | after, best | best / best | median ratio | rounds | at most 1.03 |")
         print("|---|---|--:|--:|--:|--:|--:|---|")
-        for pair in in_processes(asked, asked.trees):
-            print(pair.row(), flush=True)
-        for pair in whole_commands(asked, asked.trees):
-            print(pair.row(), flush=True)
+        for pairs in (in_processes, whole_commands):
+            for pair in pairs(asked, asked.trees):
+                print(pair.row(), flush=True)
 
 
 if __name__ == "__main__":
