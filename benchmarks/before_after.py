@@ -127,7 +127,9 @@ def served(tree: Path, asked: argparse.Namespace) -> Iterator[Callable[[str], fl
         def run(name: str) -> float:
             if name:
                 print(name, file=own.stdin, flush=True)
-            return float(own.stdout.readline().strip() or 0)
+            if not (line := own.stdout.readline()):
+                raise SystemExit(f"the process of {tree} ended, with {name or 'preparing'}")
+            return float(line.strip() or 0)
 
         yield run
 
@@ -145,7 +147,7 @@ def commands(asked: argparse.Namespace, tree: Path) -> dict[str, list[str]]:
     }
 
 
-def whole_commands(asked: argparse.Namespace, trees: Sequence[Path]) -> list[Pair]:
+def whole_commands(asked: argparse.Namespace, trees: Sequence[Path]) -> Iterator[Pair]:
     """Processor seconds and peak memory of each command."""
     from side_by_side.processes import Shell
 
@@ -156,7 +158,6 @@ def whole_commands(asked: argparse.Namespace, trees: Sequence[Path]) -> list[Pai
         done = shells[place].run([sys.executable, "-m", "modlm", *commands(asked, trees[place])[name]])
         return done.cpu_seconds, float(done.peak_bytes)
 
-    pairs = []
     for name in commands(asked, trees[0]):
         if name not in asked.only:
             continue
@@ -167,8 +168,7 @@ def whole_commands(asked: argparse.Namespace, trees: Sequence[Path]) -> list[Pai
             for place, parts in enumerate(((times.before, peaks.before), (times.after, peaks.after))):
                 for part, number in zip(parts, run(name, place), strict=True):
                     part.append(number)
-        pairs += [times, peaks]
-    return pairs
+        yield from (times, peaks)
 
 
 def in_processes(asked: argparse.Namespace, trees: Sequence[Path]) -> list[Pair]:
@@ -178,7 +178,10 @@ def in_processes(asked: argparse.Namespace, trees: Sequence[Path]) -> list[Pair]
         runs = [stack.enter_context(served(tree, asked)) for tree in trees] if pairs else []
         for run in runs:
             run("")  # both prepare at the same time
+        begun = time.monotonic()
         for _ in range(asked.rounds):
+            if time.monotonic() - begun > asked.seconds:
+                break
             for pair in pairs:
                 for run, numbers in zip(runs, (pair.before, pair.after), strict=True):
                     numbers.append(run(pair.what))
@@ -192,6 +195,9 @@ def main() -> None:
     parser.add_argument("--ptb", nargs=2, type=Path, required=True, metavar=("TRAIN", "TEST"), help="plain texts")
     parser.add_argument("--only", nargs="+", default=None, metavar="NAME", help="some tasks and commands")
     parser.add_argument("--rounds", type=int, default=7, metavar="N")
+    parser.add_argument(
+        "--seconds", type=float, default=3600, metavar="N", help="begin no round of tasks after so many"
+    )
     parser.add_argument("--hidden", type=int, default=200, metavar="N", help="units of a layer")
     parser.add_argument("--batches", type=int, default=10, metavar="N", help="updates in a round of training")
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="keep models and compiled code there")
@@ -204,6 +210,7 @@ def main() -> None:
         if asked.serve:
             serve(asked)
             return
+        asked.work = asked.work.resolve()
         asked.work.mkdir(exist_ok=True)
         asked.only = asked.only or [*TASKS, *commands(asked, asked.trees[0])]
         print("| what | unit | before, best | after, best | best / best | median ratio | rounds | at most 1.03 |")
