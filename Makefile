@@ -15,7 +15,7 @@ demo: $(VENV)/.package  ## n-gram, neural, interpolated and hybrid models on tex
 	$(BIN)/modlm demo
 
 test: $(VENV)/.dev  ## all tests but the long ones
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-long: $(VENV)/.dev  ## the long tests; those that need data read it from the folder MODLM_DATA
 	$(BIN)/python -m pytest -m long

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Two processes that compile the same kernel for different types can spoil each other's numba cache, so every test
-# worker has its own. This must happen before anything imports numba.
-WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
-os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".numba_cache" / WORKER)
+# Compiled kernels of the tests stand apart from those of the programs, and all workers share them: processes that save
+# at once wait for each other (`ground.arrays`). This must happen before anything imports numba.
+os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".numba_cache")
 os.environ["MODLM_PROGRESS"] = "0"
+# Workers keep all cores busy; threads of torch, which wait for each other by turning in circles, would multiply that.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # No deadline: the first example compiles kernels. Derandomised: a test fails for everybody or for nobody.
 settings.register_profile(

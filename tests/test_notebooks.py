@@ -17,13 +17,18 @@ from tests.docs.blocks import difference
 from tools.notebooks import NOTEBOOKS, executed, printed
 
 EXPECTED = {"counts_to_hybrid", "adapt_a_hugging_face_model", "name_from_a_description", "why_did_it_say_that"}
+LONG = {"name_from_a_description"}  # half a minute
 
 
 def test_the_notebooks_that_the_documentation_promises_are_there() -> None:
     assert {path.stem for path in NOTEBOOKS} == EXPECTED
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[pytest.mark.long] * (path.stem in LONG)) for path in NOTEBOOKS],
+    ids=lambda path: path.stem,
+)
 @pytest.mark.filterwarnings("ignore")  # of the kernel's own packages
 def test_it_prints_what_it_holds(path: Path, tmp_path: Path) -> None:
     kept = printed(nbformat.read(path, as_version=4))

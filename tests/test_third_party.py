@@ -62,7 +62,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run(place: Path) -> Run:
     """Runs a command there; `installed=False` without the package."""
 
@@ -77,6 +77,12 @@ def run(place: Path) -> Run:
     return ran
 
 
+@pytest.fixture(scope="module")
+def said(run: Run) -> str:
+    """What the program prints; the models that it saves are in the folder."""
+    return run("-c", PROGRAM)
+
+
 def test_families_names_the_package(run: Run) -> None:
     found = {one["name"]: one for one in json.loads(run("-m", "modlm", "families", "--json"))}
     for name in ("recent", "equal", "pseudocounts", "average"):
@@ -85,8 +91,7 @@ def test_families_names_the_package(run: Run) -> None:
     assert found["pseudocounts"]["settings"] == ["weight"]
 
 
-def test_from_python(run: Run) -> None:
-    said = run("-c", PROGRAM)
+def test_from_python(said: str) -> None:
     assert "recent (1)" in said and "weights: equal" in said and "average of 1 x 8 units" in said
 
 
@@ -99,9 +104,8 @@ def test_from_toml_on_the_command_line(run: Run, place: Path) -> None:
     assert re.search(r"'(recent|average|pseudocounts)'.*of another package, install that", missing.replace("\n", " "))
 
 
-def test_served(run: Run, place: Path) -> None:
+def test_served(said: str, place: Path) -> None:
     pytest.importorskip("uvicorn", reason="needs modlm[serve]")
-    run("-c", PROGRAM)
     environment = {**os.environ, "MODLM_CACHE": str(place / "cache"), "MODLM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([str(place / "site"), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "modlm", "serve", "equal", "--port", "0"]

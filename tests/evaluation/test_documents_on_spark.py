@@ -104,6 +104,7 @@ def parts_below(folder: Path) -> int:
     return sum(name.startswith("part-") for _, _, names in os.walk(folder) for name in names)
 
 
+@pytest.mark.long  # the death of a worker while counting is among the short ones
 def test_a_worker_that_dies_in_the_middle_loses_no_record(model: Path, tmp_path: Path) -> None:
     source = documents(tmp_path / "d.jsonl", 30_000)
     place = tmp_path / "out"

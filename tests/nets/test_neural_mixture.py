@@ -169,6 +169,7 @@ def test_how_a_text_is_cut_up_does_not_matter(model: Mixture, size: int, monkeyp
     expected = model.log_probs(ids)
     monkeypatch.setattr("modlm.model.mixture.CHUNK", size)
     monkeypatch.setattr("modlm.nets.net_mixer.POSITIONS", size)
+    monkeypatch.setattr("modlm.nets.net_mixer.STRETCH", size)
     monkeypatch.setattr("modlm.model.mixture.WINDOWS", size)
     assert np.allclose(model.log_probs(ids), expected, atol=1e-5)
     cut = int(np.flatnonzero(ids == model.vocabulary.start)[4])

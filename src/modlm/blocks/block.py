@@ -262,13 +262,12 @@ Blocks = Mapping[str, Block]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a block's columns and features stand among all."""
+    """Where a block's columns and features stand among all; `steady` of these, the first ones, never change."""
 
     name: str
     columns: slice
     features: slice
     steady: int = 0
-    """How many of the features, the first ones, are the same after every context."""
 
 
 class ColumnLayout:

@@ -45,12 +45,11 @@ def rows_along(
     P is uniform where the context was not seen (NONE never was) and 0 where the word was not seen after it. `sums_C3`
     holds total, followers and kept of each context. Words that are not predicted have 1, and features 0.
     """
-    order = contexts_TN.shape[1]
-    found_BN4 = np.zeros((TOGETHER, order, 4))
+    found_BN4 = np.zeros((TOGETHER, contexts_TN.shape[1], 4))
     for begin in range(0, len(ids), TOGETHER):
         end = min(begin + TOGETHER, len(ids))
         for t in range(begin, end):
-            for n in range(order):
+            for n in range(found_BN4.shape[1]):
                 context, node = int64(contexts_TN[t, n]), int64(nodes_TN[t, n])
                 known = context < len(sums_C3)
                 for k in range(3):

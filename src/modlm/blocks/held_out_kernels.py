@@ -98,12 +98,11 @@ def held_out_rows_along(
     discounts_NR: Floats, tops_NR: Floats, logs: Floats, width: int, log_probs_TN: AnyFloats, features_TF: AnyFloats,
 ) -> None:  # fmt: skip
     """What `block_kernels.rows_along` gives, as logarithms, with the sums of each context made from its tallies."""
-    order = contexts_TN.shape[1]
-    found_BN4 = np.zeros((TOGETHER, order, 4))
+    found_BN4 = np.zeros((TOGETHER, contexts_TN.shape[1], 4))
     for begin in range(0, len(ids), TOGETHER):
         end = min(begin + TOGETHER, len(ids))
         for t in range(begin, end):
-            for n in range(order):
+            for n in range(found_BN4.shape[1]):
                 node = int64(nodes_TN[t, n])
                 put_sums(int64(contexts_TN[t, n]), t - begin, n, tallies_CR, discounts_NR, found_BN4)
                 found_BN4[t - begin, n, 3] = counts[node] if node != 0 else 0

@@ -49,18 +49,10 @@ class Counts:
     """Read-only n-gram frequencies of orders 1..order, from `count_text`, `open_counts`, `import_counts` or `merge`."""
 
     def __init__(
-        self,
-        vocabulary: Vocabulary,
-        trie: Trie,
-        frequencies: Frequencies,
-        *,
-        edge: str = "once",
-        sentences: int = 0,
+        self, vocabulary: Vocabulary, trie: Trie, frequencies: Frequencies, *, edge: str = "once", sentences: int = 0,
         cut_off: Sequence[int] = (),
-    ) -> None:
-        self.vocabulary = vocabulary
-        self.trie = trie
-        self.frequencies = frequencies
+    ) -> None:  # fmt: skip
+        self.vocabulary, self.trie, self.frequencies = vocabulary, trie, frequencies
         self.edge = edge
         """`once`: one `<s>` a sentence, as KenLM; `repeat`: order - 1 of them, as the paper's authors."""
         self.sentences = sentences

@@ -14,6 +14,7 @@ from llvmlite import ir
 from numba.core import types
 
 from modlm.ground.arrays import Ids, inlined, intrinsic, kernel
+from modlm.ground.memory_kernels import lowest_one
 from modlm.ground.memory_kernels import prefetch as prefetch
 
 ONE, NOT_FOUND = np.uint64(1), np.uint64(0)
@@ -46,14 +47,10 @@ def comparison(width: int, bits: int = 32) -> Any:
 equal_in_16, equal_in_64 = comparison(16), comparison(64)
 
 
-@intrinsic
-def lowest_bit(typing_context: Any, mask: Any) -> Any:
+@inlined
+def lowest_bit(mask: np.uint64) -> np.uint64:
     """The place of the lowest set bit of a mask that is not 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), generate
+    return np.uint64(lowest_one(mask))
 
 
 @inlined

@@ -156,7 +156,7 @@ def last_with(index: Index, row: Row, low: int, high: int, text: Ids, begin: int
 
 
 @inlined
-def key_bound(keys: Words, low: int, high: int, key: np.uint64) -> int:
+def key_bound(keys: np.ndarray, low: int, high: int, key: int | np.uint64) -> int:
     """The first key of a range that is not below one."""
     while low < high:
         middle = (low + high) >> 1

@@ -12,11 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba.core import types
 
 from modlm.ground.arrays import Words, inlined, int64, intrinsic, kernel
-from modlm.ground.memory_kernels import prefetch
+from modlm.ground.memory_kernels import lowest_one, prefetch
 
 LINE, SAMPLE = 448, 256
 WORDS = 8  # of a line
@@ -33,16 +32,6 @@ def ones_in(typing_context: Any, word: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), generate
-
-
-@intrinsic
-def lowest_one(typing_context: Any, word: Any) -> Any:
-    """The place of the lowest set bit of a number that is not 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), generate
 

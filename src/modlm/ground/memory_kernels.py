@@ -68,3 +68,13 @@ def borrowed(typing_context: Any, array: Any) -> Any:
         return view._getvalue()
 
     return array(array), generate
+
+
+@intrinsic
+def lowest_one(typing_context: Any, word: Any) -> Any:
+    """The place of the lowest set bit of a number that is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), generate

@@ -40,14 +40,15 @@ PIECE = 1 << 22  # ids written at a time
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The lines of texts: columns `round`, `value`, and hidden ones that tell the file."""
+    """The lines of texts, each as often as given: columns `round`, `value`, and hidden ones that tell the file.
+
+    `bytes` is how much there is to read, packed or not.
+    """
 
     frame: DataFrame
     paths: tuple[str, ...]
-    """As they were given; one that is given twice is read twice."""
     options: TextOptions
     bytes: int
-    """How much there is to read, packed or not."""
 
     @property
     def words(self) -> Column:

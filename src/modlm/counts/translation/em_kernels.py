@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from modlm.counts.suffix_kernels import key_bound
 from modlm.ground.arrays import Bools, Floats, Ids, Ints, inlined, int64, kernel
 
 
@@ -50,14 +51,8 @@ def meetings(
 @inlined
 def place_of(words: Ids, low: int, high: int, word: int) -> int:
     """Where a word stands in a sorted row; -1 if it does not."""
-    end = high
-    while low < high:
-        middle = (low + high) >> 1
-        if words[middle] < word:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and words[low] == word else -1
+    place = key_bound(words, low, high, word)
+    return place if place < high and words[place] == word else -1
 
 
 @inlined

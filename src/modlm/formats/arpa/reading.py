@@ -57,11 +57,10 @@ class ArpaOrder:
 
 @dataclass(frozen=True, slots=True)
 class ArpaTables:
-    """A back-off model as its file has it."""
+    """A back-off model as its file has it: orders[n - 1] holds the n-grams of order n."""
 
     vocabulary: Vocabulary
     orders: tuple[ArpaOrder, ...]
-    """orders[n - 1] holds the n-grams of order n."""
     has_unknown: bool
     """Whether the file gives `<unk>` a probability."""
     has_start: bool

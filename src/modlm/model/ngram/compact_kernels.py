@@ -15,7 +15,6 @@ from modlm.ground.bit_kernels import (
     at,
     bit,
     line_of,
-    lowest_one,
     next_one,
     number,
     ones_before,
@@ -23,7 +22,7 @@ from modlm.ground.bit_kernels import (
     place_of,
     some_bits,
 )  # fmt: skip
-from modlm.ground.memory_kernels import borrowed, double, single
+from modlm.ground.memory_kernels import borrowed, double, lowest_one, single
 from modlm.model.ngram.compact_layout import (
     BIG,
     BITS,
