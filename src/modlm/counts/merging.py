@@ -135,7 +135,7 @@ def _merge_two(a: Grown, b: Grown, *, vocab_size: int, workers: int | None) -> G
         frequencies.append(own_frequencies)
         levels.append(levels[-1] + len(own_words))
     first.append(np.array([levels[-1]], dtype=link))
-    links = joined(first).astype(np.uint64 if levels[-1] > MOST else np.uint32, copy=False)
+    links: Any = joined(first).astype(np.uint64 if levels[-1] > MOST else np.uint32, copy=False)
     return Grown(joined(words), links, narrowed(joined(frequencies)), tuple(levels))
 
 

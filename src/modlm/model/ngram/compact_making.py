@@ -219,7 +219,8 @@ def _add_counts(blob: _Blob, row: Ints, frequencies: Frequencies) -> None:
     row[c.SIZE] = size
     row[c.LEAST] = min((int(frequencies[a:b].min()) for a, b in in_pieces(0, size, frequencies)), default=1)
     row[c.LEAST] = min(row[c.LEAST], 1)
-    left, begin = frequencies, kind(row[c.LEAST])
+    left: Any = frequencies
+    begin = kind(row[c.LEAST])
     for level, bits in enumerate(c.BITS[:-1]):
         more, parts = np.empty(len(left), bool), [left[:0]]
         for low, high in in_pieces(0, len(left), frequencies):
