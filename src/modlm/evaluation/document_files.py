@@ -256,7 +256,8 @@ def _scored(
 def warn_of_sums(model: LanguageModel, ranking: Ranking) -> None:
     warn_of_unknown(model, ranking.words, ranking.unknown, ranking.documents, ranking.strange)
     if ranking.broken:
-        logging.getLogger("modlm").warning(f"{ranking.broken:,} broken records were left out")
+        records = "record was" if ranking.broken == 1 else "records were"
+        logging.getLogger("modlm").warning(f"{ranking.broken:,} broken {records} left out")
 
 
 def _second_pass(source: Path, target: Path, options: DocumentOptions, ranking: Ranking, *, overwrite: bool) -> None:
