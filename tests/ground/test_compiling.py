@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from numba.core import types
+from tools.kernels import TEXT, noted
 
 from modlm.ground.compiling import kernels
-from tools.kernels import TEXT, noted
 
 SOURCE = Path(__file__).parents[2] / "src"
 
