@@ -38,17 +38,18 @@ COMMANDS: dict[str, list[list[str]]] = {
 }  # fmt: skip
 ORDER = "count ngram index find overlap interpolate eval score next generate convert align train".split()
 NOTE = """
-import json, sys
+import json, sys, threading
 from numba.core.dispatcher import Dispatcher
-own, depth, found = Dispatcher.compile, [0], []
+own, inside, found = Dispatcher.compile, threading.local(), []
 def compile(self, sig):
-    if depth[0] == 0 and self.py_func.__module__.startswith("modlm."):
+    outermost = not getattr(inside, "a_kernel", False)
+    if outermost and self.py_func.__module__.startswith("modlm."):
         found.append((self.py_func.__module__, self.py_func.__qualname__, str(tuple(sig))))
-    depth[0] += 1
+    inside.a_kernel = True
     try:
         return own(self, sig)
     finally:
-        depth[0] -= 1
+        inside.a_kernel = not outermost
 Dispatcher.compile = compile
 from modlm.cli.app import run
 code = run(sys.argv[1:])

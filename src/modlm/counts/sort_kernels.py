@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from modlm.ground.arrays import Bytes, Ids, Ints, int64, kernel
+from modlm.ground.arrays import Bytes, Ids, Ints, Words, int64, kernel, piece
 
-SMALL = 24  # below this, insertion sort
-RADIX = 1500  # from this on, radix sort
+SMALL = 48  # up to this, insertion sort; above it, radix sort
+BYTE, EIGHT = np.uint64(255), np.uint64(8)
 
 
 @kernel
@@ -36,21 +36,24 @@ def word_counts(ids: Ids, low: int, high: int, out: Ints) -> None:
 
 
 @kernel
-def place_by_first_word(ids: Ids, low: int, high: int, bounds: Ints, positions: Ids) -> None:
-    """Positions of the words low..high-1, grouped by word, in the order of the text."""
-    fill = bounds[low : high + 1].copy()
+def place_by_first_word(ids: Ids, low: int, high: int, fill: Ints, positions: Ids) -> None:
+    """Positions of the words low..high-1, grouped by word, in the order of the text.
+
+    fill[word - low] is the place of a word's first position, and afterwards that behind its last.
+    """
     for i in range(len(ids)):
         if low <= ids[i] < high:
             positions[fill[ids[i] - low]] = i
             fill[ids[i] - low] += 1
 
 
-@kernel
-def insertion_sort(keys: np.ndarray, values: Ids, low: int, high: int) -> None:
-    for i in range(low + 1, high):
+@piece
+def insertion_sort(keys: Words, values: Ids, size: int) -> None:
+    """Sort the first `size` pairs by key."""
+    for i in range(1, size):
         key, value = keys[i], values[i]
         j = i - 1
-        while j >= low and keys[j] > key:
+        while j >= 0 and keys[j] > key:
             keys[j + 1] = keys[j]
             values[j + 1] = values[j]
             j -= 1
@@ -58,64 +61,33 @@ def insertion_sort(keys: np.ndarray, values: Ids, low: int, high: int) -> None:
         values[j + 1] = value
 
 
-@kernel
-def quick_sort(keys: np.ndarray, values: Ids, size: int) -> None:
-    """Sort pairs by key; the pivot is the middle of three, the larger half waits on a stack."""
-    stack = np.empty((64, 2), dtype=np.int64)
-    top = 0
-    low, high = 0, size
-    while True:
-        while high - low > SMALL:
-            a, b, c = keys[low], keys[(low + high) >> 1], keys[high - 1]
-            pivot = max(min(a, b), min(max(a, b), c))
-            i, j = low, high - 1
-            while i <= j:
-                while keys[i] < pivot:
-                    i += 1
-                while keys[j] > pivot:
-                    j -= 1
-                if i <= j:
-                    keys[i], keys[j] = keys[j], keys[i]
-                    values[i], values[j] = values[j], values[i]
-                    i += 1
-                    j -= 1
-            if j + 1 - low > high - i:
-                stack[top, 0], stack[top, 1] = low, j + 1
-                low = i
-            else:
-                stack[top, 0], stack[top, 1] = i, high
-                high = j + 1
-            top += 1
-        insertion_sort(keys, values, low, high)
-        if top == 0:
-            return
-        top -= 1
-        low, high = stack[top, 0], stack[top, 1]
-
-
-@kernel
-def radix_sort(keys: np.ndarray, values: Ids, size: int, other_keys: np.ndarray, other_values: Ids, bits: int) -> bool:
+@piece
+def radix_sort(
+    keys: Words, values: Ids, size: int, other_keys: Words, other_values: Ids, bits: int, histogram: Ints
+) -> bool:
     """Sort pairs by the lowest `bits` of the key, a byte at a time; True when the result ended in the other arrays."""
     digits = (bits + 7) // 8
-    histogram = np.zeros((digits, 256), dtype=np.int64)
+    for place in range(256 * digits):
+        histogram[place] = 0
     for i in range(size):
         key = keys[i]
         for d in range(digits):
-            histogram[d, (key >> np.uint64(8 * d)) & np.uint64(255)] += 1
+            histogram[256 * d + int64(key & BYTE)] += 1
+            key >>= EIGHT
     swapped = False
     for d in range(digits):
-        shift = np.uint64(8 * d)
-        if histogram[d, (keys[0] >> shift) & np.uint64(255)] == size:
+        shift, base = np.uint64(8 * d), 256 * d
+        if histogram[base + int64((keys[0] >> shift) & BYTE)] == size:
             continue  # all keys agree in this byte
         total = 0
-        for digit in range(256):
-            here = histogram[d, digit]
-            histogram[d, digit] = total
+        for place in range(base, base + 256):
+            here = histogram[place]
+            histogram[place] = total
             total += here
         for i in range(size):
-            digit = (keys[i] >> shift) & np.uint64(255)
-            place = histogram[d, digit]
-            histogram[d, digit] = place + 1
+            digit = base + int64((keys[i] >> shift) & BYTE)
+            place = histogram[digit]
+            histogram[digit] = place + 1
             other_keys[place] = keys[i]
             other_values[place] = values[i]
         keys, other_keys = other_keys, keys
@@ -124,7 +96,7 @@ def radix_sort(keys: np.ndarray, values: Ids, size: int, other_keys: np.ndarray,
     return swapped
 
 
-@kernel
+@piece
 def words_left(ids: Ids, position: int, order: int, end: int) -> int:
     """How many words begin at the position until its sentence ends, at most `order`."""
     words = 1
@@ -133,16 +105,14 @@ def words_left(ids: Ids, position: int, order: int, end: int) -> int:
     return words
 
 
-@kernel
+@piece
 def sort_run(
-    ids: Ids, positions: Ids, shared: Bytes, low: int, high: int,
-    depth: int, order: int, bits: int, end: int, scratch_keys: np.ndarray, scratch_values: np.ndarray,
+    ids: Ids, positions: Ids, shared: Bytes, low: int, high: int, depth: int, order: int, bits: int, end: int,
+    keys: Words, values: Ids, other_keys: Words, other_values: Ids, histogram: Ints,
 ) -> None:  # fmt: skip
     """Sort positions[low:high], equal in their first `depth` words, by as many further words as a key holds."""
     size = high - low
-    fields = min(64 // bits, order - depth)
-    keys, other_keys = scratch_keys[0, :size], scratch_keys[1, :size]
-    values, other_values = scratch_values[0, :size], scratch_values[1, :size]
+    fields = 64 // bits if 64 // bits < order - depth else order - depth
     for i in range(size):
         position = int64(positions[low + i])
         words = words_left(ids, position, order, end)
@@ -154,10 +124,8 @@ def sort_run(
         keys[i] = key
         values[i] = positions[low + i]
     if size <= SMALL:
-        insertion_sort(keys, values, 0, size)
-    elif size < RADIX:
-        quick_sort(keys, values, size)
-    elif radix_sort(keys, values, size, other_keys, other_values, bits * fields):
+        insertion_sort(keys, values, size)
+    elif radix_sort(keys, values, size, other_keys, other_values, bits * fields, histogram):
         keys, values = other_keys, other_values
     for i in range(size):
         positions[low + i] = values[i]
@@ -174,6 +142,7 @@ def sort_run(
 def sort_suffixes(
     ids: Ids, positions: Ids, shared: Bytes, length: Bytes, bounds: Ints, low: int, high: int,
     order: int, bits: int, end: int,
+    keys: Words, values: Ids, other_keys: Words, other_values: Ids, histogram: Ints,
 ) -> None:  # fmt: skip
     """Sort the suffixes that begin with the words low..high-1.
 
@@ -181,11 +150,6 @@ def sort_suffixes(
     count past a common sentence end) and length[i] how many it has.
     """
     fields = 64 // bits
-    largest = 0
-    for word in range(low, high):
-        largest = max(largest, bounds[word + 1] - bounds[word])
-    scratch_keys = np.empty((2, largest), dtype=np.uint64)
-    scratch_values = np.empty((2, largest), dtype=np.uint32)
     for word in range(low, high):
         begin, stop = bounds[word], bounds[word + 1]
         for i in range(begin, stop):
@@ -198,7 +162,8 @@ def sort_suffixes(
                     run += 1
                 if run - i > 1:
                     sort_run(
-                        ids, positions, shared, i, run, depth, order, bits, end, scratch_keys, scratch_values
+                        ids, positions, shared, i, run, depth, order, bits, end,
+                        keys, values, other_keys, other_values, histogram,
                     )  # fmt: skip
                 i = run
         for i in range(begin, stop):

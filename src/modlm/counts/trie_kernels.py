@@ -49,7 +49,7 @@ def shorter(suffix: Ids, node: int) -> int:
 def descend(words: Ids, first: Ids, ngrams_BC: Ids, out: Ids) -> None:
     """The node of each row's n-gram, or 0. Rows may begin with NONE: those places are skipped."""
     for row in range(ngrams_BC.shape[0]):
-        node = 0
+        node = int64(0)  # a plain 0 has a type of its own, for which `follower` would be compiled once more
         for column in range(ngrams_BC.shape[1]):
             word = ngrams_BC[row, column]
             if word == NONE and node == 0:

@@ -59,6 +59,14 @@ def inlined(function: F) -> F:
     return _compiled(function, forceinline=True)
 
 
+def piece(function: F) -> F:
+    """A part of the kernels that call it: numba compiles it with them and not before, which takes half as long.
+
+    Where many call it, or it calls many, `kernel` is better: each caller compiles its own.
+    """
+    return _compiled(function, inline="always")
+
+
 def entry(function: Callable[..., Any], *types: Any) -> Callable[..., Any]:
     """The function compiled for arguments of these numba types, as Python calls it without looking at them first.
 
@@ -70,7 +78,7 @@ def entry(function: Callable[..., Any], *types: Any) -> Callable[..., Any]:
     return compiled
 
 
-def _compiled(function: F, **options: bool) -> F:
+def _compiled(function: F, **options: bool | str) -> F:
     """Cached beside the module, or in the user's cache; where neither can be written to, compiled in every process."""
     import numba
 

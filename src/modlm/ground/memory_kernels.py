@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from llvmlite import ir
@@ -26,6 +27,21 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), generate
+
+
+@intrinsic
+def eight_bytes(typing_context: Any, data: Any, position: Any) -> Any:
+    """The bytes at position .. position + 7, first byte lowest."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, arguments[0])
+        place = cgutils.get_item_pointer(context, builder, kind, view, [arguments[1]], wraparound=False)
+        loaded = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
+        loaded.align = 1
+        return loaded if sys.byteorder == "little" else builder.bswap(loaded)
+
+    return types.uint64(data, types.uint64), generate
 
 
 @intrinsic

@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from modlm.ground.arrays import Bytes, Ids, Ints, inlined, kernel
+from modlm.ground.arrays import Bytes, Ids, Ints, kernel, piece
+from modlm.ground.memory_kernels import eight_bytes
 from modlm.text.sources import PADDING as PADDING
 
 Table = NDArray[np.uint64]
@@ -38,33 +39,16 @@ LOW = np.uint64(0xFFFFFFFF)
 EIGHTY = np.uint64(0x8080808080808080)
 TWENTY_ONE = np.uint64(0x2121212121212121)
 ONES = np.uint64(0x0101010101010101)
-U0, U1, U2, U3, U4, U5, U6, U7 = (np.uint64(i) for i in range(8))
-U8, U16, U24, U32, U40, U48, U56 = (np.uint64(8 * i) for i in range(1, 8))
+U0, U1, U7, U32, U56 = np.uint64(0), np.uint64(1), np.uint64(7), np.uint64(32), np.uint64(56)
 
 
-@kernel
-def eight_bytes(data: Bytes, position: int) -> np.uint64:
-    """The bytes at position .. position + 7, first byte lowest; compiles to one load."""
-    i = np.uint64(position)  # an unsigned index: numba adds no test for negative ones
-    return (
-        np.uint64(data[i])
-        | np.uint64(data[i + U1]) << U8
-        | np.uint64(data[i + U2]) << U16
-        | np.uint64(data[i + U3]) << U24
-        | np.uint64(data[i + U4]) << U32
-        | np.uint64(data[i + U5]) << U40
-        | np.uint64(data[i + U6]) << U48
-        | np.uint64(data[i + U7]) << U56
-    )
-
-
-@kernel
+@piece
 def is_space(byte: int) -> bool:
     """Space, tab, line end, vertical tab, form feed, carriage return, NUL."""
     return byte == 32 or (9 <= byte <= 13) or byte == 0
 
 
-@kernel
+@piece
 def scan_word(data: Bytes, position: int) -> tuple[int, np.uint64]:
     """Where the word at `position` ends, and its hash; the end is `position` itself when no word is there.
 
@@ -91,14 +75,14 @@ def scan_word(data: Bytes, position: int) -> tuple[int, np.uint64]:
     return end, hash_word(data, position, end)
 
 
-@kernel
+@piece
 def mix(hashed: np.uint64, chunk: np.uint64) -> np.uint64:
     """The hash after eight more bytes."""
     product = (hashed ^ chunk) * MULTIPLIER
     return product ^ (product >> U32)
 
 
-@kernel
+@piece
 def hash_word(data: Bytes, start: int, end: int) -> np.uint64:
     """The hash of data[start:end], as `scan_word` gives it; no word holds NUL, so zeros fill up the last chunk."""
     hashed = MULTIPLIER
@@ -108,13 +92,13 @@ def hash_word(data: Bytes, start: int, end: int) -> np.uint64:
     return hashed
 
 
-@kernel
+@piece
 def first_bytes(chunk: np.uint64, length: int) -> np.uint64:
     """The chunk with all but its first `length` bytes set to zero."""
     return chunk if length >= 8 else chunk & ((U1 << np.uint64(8 * length)) - U1)
 
 
-@kernel
+@piece
 def same_word(data: Bytes, start: int, end: int, blob: Bytes, at: int) -> bool:
     """Whether the word of that length at blob[at] is data[start:end]."""
     while start < end:
@@ -126,7 +110,7 @@ def same_word(data: Bytes, start: int, end: int, blob: Bytes, at: int) -> bool:
     return True
 
 
-@kernel
+@piece
 def find_slot(
     data: Bytes, start: int, end: int, hashed: np.uint64, blob: Bytes, offsets: Ints, table: Table
 ) -> np.uint64:
@@ -145,7 +129,7 @@ def find_slot(
         slot = (slot + U1) & mask
 
 
-@kernel
+@piece
 def find_word(data: Bytes, start: int, end: int, hashed: np.uint64, blob: Bytes, offsets: Ints, table: Table) -> int:
     """The id of data[start:end], or -1."""
     return int(table[find_slot(data, start, end, hashed, blob, offsets, table)] & LOW) - 1
@@ -164,7 +148,7 @@ def build_table(blob: Bytes, offsets: Ints, table: Table) -> tuple[int, int]:
     return -1, -1
 
 
-@kernel
+@piece
 def word_id(
     data: Bytes, start: int, end: int, hashed: np.uint64, blob: Bytes, offsets: Ints, table: Table, unknown_name: bool
 ) -> int:
@@ -177,7 +161,7 @@ def word_id(
     return 0 if word < 0 or unknown_name else -NO_UNKNOWN
 
 
-@inlined
+@piece
 def end_line(out: Ids, wrote: int, start_id: int, more: bool) -> int:
     """Write `</s>`, and the `<s>` of the next line if there is one; how many ids there are then."""
     out[wrote] = 1
@@ -261,7 +245,7 @@ def collect_lines(
     return status
 
 
-@kernel
+@piece
 def intern_word(
     data: Bytes, start: int, end: int, hashed: np.uint64, blob: Bytes, offsets: Ints, table: Table, state: Ints
 ) -> int:

@@ -16,10 +16,10 @@ import numpy as np
 
 from modlm.formats.kenlm import columns as c
 from modlm.ground.arrays import Bytes, Ids, inlined, int64, kernel
-from modlm.ground.memory_kernels import single
-from modlm.text.text_kernels import U0, U1, U2, U3, U4, U7, U8, U16, U24, eight_bytes
+from modlm.ground.memory_kernels import eight_bytes, single
 
-U12, U31, U47 = np.uint64(12), np.uint64(31), np.uint64(47)
+U0, U1, U2, U3, U4, U7, U8 = (np.uint64(i) for i in (0, 1, 2, 3, 4, 7, 8))
+U12, U16, U24, U31, U47 = (np.uint64(i) for i in (12, 16, 24, 31, 47))
 LOW = np.uint64(0xFFFFFFFF)
 MURMUR = np.uint64(0xC6A4A7935BD1E995)
 NEXT_HASH, WORD_HASH = np.uint64(8978948897894561157), np.uint64(17894857484156487943)

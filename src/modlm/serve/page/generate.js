@@ -34,7 +34,7 @@ export class Generator {
       this.#field("temperature", "Temperature", { ...slider, min: 0, max: 2, step: 0.05 }),
       this.#field("top_p", "Top-p", { ...slider, min: 0.05, max: 1, step: 0.05 }),
       this.#field("top_k", "Top-k (0: all)", { ...number, min: 0, step: 1 }),
-      this.#field("max_words", "Words at most", { ...number, min: 1, max: 500, step: 1 }),
+      this.#field("max_words", "Max words", { ...number, min: 1, max: 500, step: 1 }),
       this.#field("seed", "Seed", { ...number, min: 0, step: 1, placeholder: "random" }),
     );
   }
