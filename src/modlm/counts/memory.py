@@ -65,11 +65,12 @@ def sort_suffixes(ids: Ids, *, vocab_size: int, order: int, workers: int | None 
         def sort(low: int, high: int) -> None:
             sort_kernels.place_by_first_word(ids, low, high, bounds[low:high].copy(), positions)
             room = int(np.diff(bounds[low : high + 1]).max())  # for the positions of the most frequent word
-            scratch = [np.empty(room, dtype) for dtype in (np.uint64, np.uint32, np.uint64, np.uint32)]
+            keys, values = np.empty((2, room), np.uint64), np.empty((2, room), np.uint32)
             histogram = np.empty(8 * 256, dtype=np.int64)
             sort_kernels.sort_suffixes(
-                ids, positions, shared, length, bounds, low, high, order, bits, END, *scratch, histogram
-            )
+                ids, positions, shared, length, bounds, low, high, order, bits, END,
+                keys[0], values[0], keys[1], values[1], histogram,
+            )  # fmt: skip
             bar.advance(int(bounds[high] - bounds[low]))
 
         in_parallel([partial(sort, *r) for r in ranges], workers=workers)

@@ -29,7 +29,7 @@ UNEXTENDED = np.uint32(0x80000000)  # the bits of -0.0: a backoff that says that
 @inlined
 def eight(data: Bytes, at: Any) -> np.uint64:
     """Eight bytes, the last ones of the file at most."""
-    return eight_bytes(data, min(at, np.uint64(len(data)) - U8))
+    return np.uint64(eight_bytes(data, min(at, np.uint64(len(data)) - U8)))
 
 
 @inlined
