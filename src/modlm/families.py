@@ -127,7 +127,9 @@ BLOCKS = Family(
         "copy": "blocks.copy:CopyBlock",
         "given": "integrations.mixture_fusion:GivenBlock",
         "causal-lm": "integrations.hugging_face.lm_block:CausalLmBlock",
+        "hidden-cache": "nets.hidden_cache:HiddenCacheBlock",
     },
+    needs={"hidden-cache": ("torch", "neural", "A cache of hidden vectors")},
 )
 MIXERS = Family(
     "mixers",

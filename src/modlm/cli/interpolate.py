@@ -34,6 +34,9 @@ def interpolate(
         option("--online N", "Columns of the text read so far, orders 1 to N; weights look at them.", min=0, max=32),
     ] = 0,
     cache: Annotated[int, option("--cache N", "A column of the last N words that were read.", min=0)] = 0,
+    hidden_cache: Annotated[
+        int, option("--hidden-cache N", "Columns of what followed places like this one, N words back; of nets.", min=0)
+    ] = 0,
     mixer: Annotated[
         str | None,
         option(
@@ -50,7 +53,8 @@ def interpolate(
 
     Weights come from expectation maximisation on held-out text. Models may have different words: what a model does
     not know shares what it leaves over. The first model that has a spelling model spells unknown words. With --online
-    or --cache the model learns from the text it reads, in its order, after each word is scored.
+    or --cache the model learns from the text it reads, in its order, after each word is scored; with --hidden-cache
+    models with a net look back at where their hidden vectors were like now.
 
     \b
     modlm interpolate news web --tune valid.txt -o mixed --test test.txt
@@ -66,7 +70,7 @@ def interpolate(
     from modlm.model.interpolation import interpolate as tuned
 
     refuse_existing(output, force=force)
-    over = over or ("models" if len(models) > 1 or online or cache else "orders")
+    over = over or ("models" if len(models) > 1 or online or cache or hidden_cache else "orders")
     learning: dict[str, Any] = {"online": partial(OnlineBlock, order=online)} if online else {}
     learning |= {"cache": partial(CacheBlock, words=cache)} if cache else {}
     mixer = mixer or ("gli" if online else "static")
@@ -76,6 +80,8 @@ def interpolate(
     for path in models:
         name = block_name(path.resolve().name.removesuffix(".gz").removesuffix(".arpa"), loaded)
         loaded[name] = InfiniteBlock(modlm.TextIndex.open(path)) if is_folder(path, kind="index") else modlm.load(path)
+    if hidden_cache:
+        loaded |= _with_caches(loaded, hidden_cache)
     words = modlm.Vocabulary.from_file(vocab) if vocab else None
     result = tuned(loaded, tune, over=over, extra=names, vocabulary=words, mixer=mixer, columns=learning)
     history = {"perplexity": result.history[-1], "equal_weights": result.history[0], "steps": len(result.history)}
@@ -88,6 +94,20 @@ def interpolate(
     modlm.save(result.mixture, output, card=card_of(title, _facts(result.mixture, report)), overwrite=force)
     report |= {"output": str(output), "bytes": folder_bytes(output)}
     print_json(report) if json else _print_report(report)
+
+
+def _with_caches(models: dict[str, Any], words: int) -> dict[str, Any]:
+    """The models with a net, each with its cache."""
+    from modlm.errors import ConfigError
+
+    nets = {
+        name: model for name, model in models.items() if getattr(model, "mixer", None) and model.mixer.kind == "net"
+    }
+    if not nets:
+        raise ConfigError("--hidden-cache looks at the hidden vectors of a net, but no model here has one.")
+    from modlm.nets.hidden_cache import HiddenCacheBlock
+
+    return {name: HiddenCacheBlock(model, words=words) for name, model in nets.items()}
 
 
 def _facts(mixture: "modlm.Mixture", report: dict[str, Any]) -> list[str]:

@@ -228,7 +228,7 @@ class Mixture(LanguageModel):
             states["words"][:, states["words"].shape[1] - near_BC.shape[1] :] = since_the_start(near_BC, begins_BC)
             return states
         for words_B in windows_BC.T:
-            states = self._moved(states, words_B, learning=learning)
+            states = self.moved(states, words_B, learning=learning)
         return states
 
     def remember(self, memory_B: Memories, words_B: Ids) -> Memories:
@@ -246,7 +246,7 @@ class Mixture(LanguageModel):
         with np.errstate(divide="ignore"):
             log_probs = np.log((probs_BK * weights_BK).sum(axis=1))
         log_probs[words >= len(self.vocabulary)] = 0.0
-        return self._moved(states, words, after_BS), log_probs
+        return self.moved(states, words, after_BS), log_probs
 
     def shares(self, windows_BC: Ids, words_B: Ids, beside: Beside = ALONE) -> tuple[tuple[str, ...], Floats, Floats]:
         """Columns and weights for a word after each window; of the delta columns that of the word alone."""
@@ -322,7 +322,7 @@ class Mixture(LanguageModel):
         words = self.mixer.reads.words
         return contexts_BC[:, contexts_BC.shape[1] - words :], features_BF, memory, self._beside(states)
 
-    def _moved(self, states: States, words_B: Ids, after_BS: State | None = None, *, learning: bool = True) -> States:
+    def moved(self, states: States, words_B: Ids, after_BS: State | None = None, *, learning: bool = True) -> States:
         """The states one word further: `<s>` begins a sentence, NOTHING an empty context, and neither is predicted."""
         moved = states.copy()
         if self.learners and learning:
@@ -334,7 +334,7 @@ class Mixture(LanguageModel):
             if after_BS is not None:
                 moved["state"][steps] = after_BS[steps]
             elif steps.any():
-                moved["state"][steps] = self._remembered(states[steps])
+                moved["state"][steps] = self.mixer.next_state(*self.asked(states[steps]))
             moved["state"][words_B == NOTHING if self.mixer.reads.document else begins] = 0.0
         if self._keeps_lines:
             begins = words_B == NOTHING
@@ -343,15 +343,14 @@ class Mixture(LanguageModel):
         moved["words"][places, -1] = words_B[places]
         return moved
 
-    def _remembered(self, states: States) -> State:
-        """What the mixer remembers after the last word of each window."""
+    def asked(self, states: States) -> tuple[Ids, Floats, State, Beside]:
+        """What the mixer is asked with after the last word of each window."""
         windows_BC, any_B = trimmed(states["words"]), np.zeros(len(states), dtype=np.uint32)
         own, named = self._beside(states), self.dense.items()
         found = [
             block.rows_after(windows_BC, any_B, own.of(name)).features_TF for name, block in named if block.features
         ]
-        features_BF = np.concatenate([np.zeros((len(states), 0)), *found], axis=1)
-        return self.mixer.next_state(*self._seen_by_mixer(states, features_BF))
+        return self._seen_by_mixer(states, np.concatenate([np.zeros((len(states), 0)), *found], axis=1))
 
     def _renewed(self, count: int, word: int, beside: Beside) -> States:
         states = np.zeros(count, dtype=self._dtype)

@@ -16,7 +16,7 @@ from torch import Tensor
 from modlm.blocks.block import ALONE, Beside, Blocks, ColumnLayout, Reads
 from modlm.blocks.log_rows import LogRows, log_rows
 from modlm.errors import ConfigError
-from modlm.ground.arrays import Floats, Ids
+from modlm.ground.arrays import Floats, Ids, Singles
 from modlm.mixers.mixer import Mixer, State
 from modlm.nets import scoring_kernels
 from modlm.nets.batches import ALL, Batch, BatchSource, Sentences, Streams
@@ -44,6 +44,8 @@ class ScoredBatch:
     """The weight on dense columns."""
     state_SBH: Tensor | None
     """After the batch, if it is carried."""
+    hidden_PH: Tensor
+    """What the body made of the places."""
 
 
 class NetMixer(Mixer):
@@ -58,6 +60,7 @@ class NetMixer(Mixer):
         self.state_size = int(np.prod(net.state_shape))
         self.deltas = net.vocab_size if net.delta else 0
         self.columns, self.over_source = net.dense + self.deltas, net.over_source
+        self.units = net.config.hidden
         self._fast: FastLstm | None = None
         self._fast_step: FastStep | None = None
 
@@ -117,6 +120,14 @@ class NetMixer(Mixer):
         return self._step(contexts_BW, features_BF, state_BS, beside)[1]
 
     @torch.inference_mode()
+    def hidden_after(
+        self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
+    ) -> tuple[Singles, State]:
+        """Hidden vectors (B, H) instead of weights."""
+        hidden_BH, after_BS = self._step(contexts_BW, features_BF, state_BS, beside)
+        return hidden_BH.float().cpu().numpy(), after_BS
+
+    @torch.inference_mode()
     def weights_of(
         self, words_B: Ids, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside = ALONE
     ) -> tuple[Floats, State]:
@@ -128,15 +139,21 @@ class NetMixer(Mixer):
 
     def _step(self, contexts_BW: Ids, features_BF: Floats, state_BS: State, beside: Beside) -> tuple[Tensor, State]:
         """Hidden vectors (B, H) for the next prediction, and the states after it."""
-        rows, units = self.net.state_shape
-        before = None
-        if rows:
-            before = self._tensor(state_BS.reshape(len(state_BS), rows, units)).transpose(0, 1).contiguous()
+        before = self.unpacked(state_BS) if self.state_size else None
         hidden_1BH, after = self.net.hidden(
             self._tensor(contexts_BW, torch.int64)[None], self._tensor(features_BF)[None], before,
             sources=beside.sources, source_features_BSF=self._source_features(beside),
         )  # fmt: skip
-        return hidden_1BH[0], after.transpose(0, 1).flatten(1).cpu().numpy() if rows else state_BS
+        return hidden_1BH[0], self.packed(after) if self.state_size else state_BS
+
+    def unpacked(self, state_BS: State) -> Tensor:
+        """States as the body takes them (S, B, H)."""
+        return self._tensor(state_BS.reshape(len(state_BS), *self.net.state_shape)).transpose(0, 1).contiguous()
+
+    def packed(self, state_SBH: Tensor) -> State:
+        """One row for each sentence."""
+        state_BS: State = state_SBH.transpose(0, 1).flatten(1).cpu().numpy()
+        return state_BS
 
     def _source_features(self, beside: Beside) -> Tensor | None:
         """Features of the words of each source (B, S, F)."""
@@ -171,12 +188,19 @@ class NetMixer(Mixer):
         rows = log_rows(blocks, ids, self.net.vocab_size, beside)
         return self.score_rows(rows, out, state, carried=carried), rows.memory
 
-    def score_rows(self, rows: LogRows, out: Floats, state: Any = None, *, carried: bool = False) -> Any:
-        """Write log P of every word of a text whose rows are there; gives the state after it, if it is carried."""
+    def score_rows(
+        self, rows: LogRows, out: Floats, state: Any = None, *, carried: bool = False, hidden_TH: Singles | None = None
+    ) -> Any:
+        """Write log P of every word of a text whose rows are there; gives the state after it, if it is carried.
+
+        Where there is room for them, hidden vectors are written, too.
+        """
         source = self._source(rows, carried=carried)
         for number in range(len(source)):
             scored = self.score(source, number, state)
             out[scored.batch.at_P], state = scored.log_probs_P, scored.state_SBH
+            if hidden_TH is not None:
+                hidden_TH[scored.batch.at_P] = scored.hidden_PH.float().cpu().numpy()
         return state
 
     @torch.inference_mode()
@@ -208,11 +232,12 @@ class NetMixer(Mixer):
         if self.deltas or self.over_source or not in_singles(self.net):
             over = batch.source_log_probs_PX
             nll_P, mass_P = self.net.nll(hidden_PH, batch.log_probs_PD, batch.words_P, source_log_probs_PX=over)
-            return ScoredBatch(batch, -nll_P.double().cpu().numpy(), mass_P.double().cpu().numpy(), state_SBH)
+            log_probs_P, mass_P = -nll_P.double().cpu().numpy(), mass_P.double().cpu().numpy()
+            return ScoredBatch(batch, log_probs_P, mass_P, state_SBH, hidden_PH)
         output, log_probs_P = self.net.output, np.empty(len(hidden_PH))
         logits_PD = torch.addmm(output.bias_K, hidden_PH, output.weight_KH.t())
         scoring_kernels.mixed_log_probs(logits_PD.numpy(), batch.log_probs_PD.numpy(), log_probs_P)
-        return ScoredBatch(batch, log_probs_P, np.ones(len(hidden_PH)), state_SBH)
+        return ScoredBatch(batch, log_probs_P, np.ones(len(hidden_PH)), state_SBH, hidden_PH)
 
     def _hidden(self, source: BatchSource, batch: Batch, state_SBH: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Hidden vectors (P, H) of the predicted places, and the state after the batch if it is carried."""
