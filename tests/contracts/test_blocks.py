@@ -102,6 +102,7 @@ def test_every_kind_of_block_that_a_folder_can_hold_is_tested() -> None:
         "copy",
         "delta",
         "given",
+        "hidden-cache",
         "lexicon",
     }  # where they are used
 

@@ -7,12 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from modlm.blocks.cache import CacheBlock
+from modlm.blocks.model import ModelBlock
 from modlm.errors import InputError
 from modlm.evaluation.certificate import HOLDS, UNTESTED, certify
 from modlm.integrations import certified
 from modlm.integrations.certified import any_subject
+from modlm.mixers import StaticMixer
+from modlm.model.mixture import Mixture
 from small_texts import model_of
 
 TEXT = ["a b c a b d", "a b", "", "c a b a", "d", "b b q b a c"]
@@ -28,7 +33,12 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     from modlm.serve.app import make_app
     from modlm.serve.library import Library
 
-    with TestClient(make_app(Library({"kn": model_of(TEXT[:4])}, {})), base_url="http://localhost:8765") as client:
+    ngram = model_of(TEXT[:4])
+    columns = {"ngram": ModelBlock(ngram, ngram.vocabulary), "cache": CacheBlock(ngram.vocabulary, words=20)}
+    learning = Mixture(ngram.vocabulary, columns, StaticMixer(np.array([0.5, 0.5])))
+    with TestClient(
+        make_app(Library({"kn": ngram, "learning": learning}, {})), base_url="http://localhost:8765"
+    ) as client:
 
         def asked(address: str, body: dict[str, Any] | None = None) -> Any:
             answer = client.get(address) if body is None else client.post(address, content=json.dumps(body))
@@ -42,6 +52,17 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_a_server_is_certified_in_all_its_ways(served: str) -> None:
     found = certify(any_subject(served), TEXT, **FEW)
     assert {one.status for one in found.verdicts} == {HOLDS}, found.verdicts
+
+
+def test_a_served_model_that_learns_and_text_of_words_that_it_does_not_know(
+    served: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = [*TEXT, "x y z a x", "a b a b a b"] * 2
+    assert certify(any_subject(served, named="learning"), unknown, positions=20, tokens=60).holds
+    monkeypatch.setattr(certified, "MOST", 3)  # then sums are of words that were asked for one by one
+    assert certify(
+        any_subject(served, named="kn"), [" ".join(f"unheard{n}" for n in range(40))], **FEW | {"tokens": 40}
+    ).holds
 
 
 def test_a_vocabulary_beyond_what_a_server_tells_is_untested(served: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,10 +72,12 @@ def of_server(address: str, named: str) -> Subject:
                 found.append([])
         return found
 
-    def scores(sentences: list[list[str]]) -> list[float]:
+    def records(sentences: list[list[str]]) -> list[dict[str, Any]]:
         body = {"model": name, "sentences": [" ".join(words) for words in sentences], "words": True}
-        answer = asked(f"{address}/score", body)
-        logs = (word["log_prob"] for sentence in answer["sentences"] for word in sentence["scores"])
+        return [word for sentence in asked(f"{address}/score", body)["sentences"] for word in sentence["scores"]]
+
+    def scores(sentences: list[list[str]]) -> list[float]:
+        logs = (word["log_prob"] for word in records(sentences))
         return [-np.inf if log is None else float(log) for log in logs]
 
     def batched(tokens: Tokens) -> Floats:
@@ -85,10 +87,11 @@ def of_server(address: str, named: str) -> Subject:
         return np.array([log for words in lines(tokens) for log in scores([words])][: len(tokens)])
 
     def streamed(tokens: Tokens) -> Floats:
-        """As OpenAI's completions score a prompt."""
-        prompt = "\n".join(" ".join(words) for words in lines(tokens)) + "\n"
-        body = {"model": name, "prompt": prompt, "echo": True, "max_tokens": 0, "logprobs": 0}
-        logs = asked(f"{address}/v1/completions", body)["choices"][0]["logprobs"]["token_logprobs"]
+        """As OpenAI's completions score prompts, one for each line: those of one prompt would be read on from."""
+        prompts = [" ".join(words) + "\n" for words in lines(tokens)]
+        body = {"model": name, "prompt": prompts, "echo": True, "max_tokens": 0, "logprobs": 0}
+        choices = asked(f"{address}/v1/completions", body)["choices"]
+        logs = [log for choice in choices for log in choice["logprobs"]["token_logprobs"]]
         return np.array([-np.inf if log <= LOG_OF_NOTHING else float(log) for log in logs][: len(tokens)])
 
     places: dict[str, int] = {}
@@ -102,7 +105,10 @@ def of_server(address: str, named: str) -> Subject:
         return row_J
 
     def read(text: Any, count: int) -> Tokens:
-        return tuple([word for line in lines_of(text) for word in (*line.split(), END_NAME)][:count])
+        """Words that the model does not know are one word, whose probability counts once."""
+        tokens = tuple([word for line in lines_of(text) for word in (*line.split(), END_NAME)][:count])
+        told = records(lines(tokens))[: len(tokens)]
+        return tuple(token if word["known"] else UNKNOWN_NAME for token, word in zip(tokens, told, strict=True))
 
     return Subject(
         name=f"{address}, {name}", kind="server", read=read, log_probs=lru_cache(KEPT)(batched), again=batched,
