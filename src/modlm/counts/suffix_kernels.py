@@ -15,6 +15,7 @@ import numpy as np
 from modlm.ground.arrays import Bytes, Ids, Ints, Words, inlined, int64, kernel
 
 STEP, TOP = 16, 64  # suffixes to a key, keys to a top key
+SINGLE = 1024  # single words whose ranges a walk keeps at hand, `<s>` among them
 BREAK, END = np.uint64(0), np.uint64(2)  # as stored: END is `</s>`, 1, plus 1
 ONE, ALL = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 NOTHING = 0xFFFFFFFF
@@ -227,6 +228,7 @@ def walk(
     """
     stored, one = np.empty(len(text), np.uint32), np.ones(1, np.uint32)
     now_S2, next_S2 = np.zeros((len(table_SF), 2), np.int64), np.zeros((len(table_SF), 2), np.int64)
+    single_W, single_WS2 = np.full(SINGLE, NOTHING, np.uint32), np.zeros((SINGLE, len(table_SF), 2), np.int64)
     begin = 0
     for t in range(len(text)):
         word, total = text[t], 0
@@ -255,13 +257,18 @@ def walk(
                 continue
             begin += 1
         while begin <= t:
-            total = 0
+            total, slot = 0, word % SINGLE
             for s in range(len(table_SF)):
-                low, high = search(index, shard(table_SF, s), stored, begin, t + 1 - begin)
-                if word == start:  # without ends that no sentence follows: those before a break
-                    low = bound(index, shard(table_SF, s), low, high, one, -1, 2, 1, 0)
+                if begin == t and single_W[slot] == word:
+                    low, high = single_WS2[slot, s, 0], single_WS2[slot, s, 1]
+                else:
+                    low, high = search(index, shard(table_SF, s), stored, begin, t + 1 - begin)
+                    if word == start:  # without ends that no sentence follows: those before a break
+                        low = bound(index, shard(table_SF, s), low, high, one, -1, 2, 1, 0)
                 now_S2[s, 0], now_S2[s, 1] = low, high
                 total += high - low
+            if begin == t:
+                single_W[slot], single_WS2[slot] = word, now_S2
             if total >= least:
                 break
             begin += 1
