@@ -232,8 +232,8 @@ class NetMixer(Mixer):
         if self.deltas or self.over_source or not in_singles(self.net):
             over = batch.source_log_probs_PX
             nll_P, mass_P = self.net.nll(hidden_PH, batch.log_probs_PD, batch.words_P, source_log_probs_PX=over)
-            log_probs_P, mass_P = -nll_P.double().cpu().numpy(), mass_P.double().cpu().numpy()
-            return ScoredBatch(batch, log_probs_P, mass_P, state_SBH, hidden_PH)
+            own_P, dense_P = -nll_P.double().cpu().numpy(), mass_P.double().cpu().numpy()
+            return ScoredBatch(batch, own_P, dense_P, state_SBH, hidden_PH)
         output, log_probs_P = self.net.output, np.empty(len(hidden_PH))
         logits_PD = torch.addmm(output.bias_K, hidden_PH, output.weight_KH.t())
         scoring_kernels.mixed_log_probs(logits_PD.numpy(), batch.log_probs_PD.numpy(), log_probs_P)
