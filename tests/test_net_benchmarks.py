@@ -15,7 +15,12 @@ pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[1]
 RATIOS = {
-    "train.py": ["hybrid / deltas only", "hybrid, bfloat16 products / hybrid", "deltas only / plain PyTorch LSTM"],
+    "train.py": [
+        "hybrid / deltas only",
+        "hybrid, exact block dropout / hybrid",
+        "hybrid, bfloat16 products / hybrid",
+        "deltas only / plain PyTorch LSTM",
+    ],
     "infer.py": [
         "FF-interpolated, C / heuristic KN",
         "LSTM-interpolated, CR / heuristic KN",
