@@ -11,7 +11,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -33,6 +33,13 @@ COMMANDS = {
 """Where each command is, in this package. One that is asked for is imported alone: nobody waits for the others."""
 
 
+def imported(name: str) -> Callable[..., None]:
+    """The function of a command."""
+    module, _, function = COMMANDS[name].partition(":")
+    found: Callable[..., None] = getattr(importlib.import_module(f"modlm.cli.{module}"), function)
+    return found
+
+
 def program(arguments: Sequence[str] = ()) -> typer.Typer:
     """The command that is asked for, or all of them where none is, as for `--help` and for completion."""
     app = typer.Typer(
@@ -42,8 +49,7 @@ def program(arguments: Sequence[str] = ()) -> typer.Typer:
     first = next((word for word in arguments if not word.startswith("-")), "")
     listed = first not in COMMANDS and bool(arguments) and "_MODLM_COMPLETE" not in os.environ
     for name in [first] if first in COMMANDS else COMMANDS:
-        module, _, function = COMMANDS[name].partition(":")
-        command = getattr(importlib.import_module(f"modlm.cli.{module}"), function)
+        command = imported(name)
         app.command(name, help=command.__doc__)(_listed if listed else command)
     return app
 
