@@ -110,5 +110,5 @@ def bytes_of(size: int | str, what: str = "A memory limit", least: int = 1 << 20
             raise ConfigError(f"{what} is a number with a unit, such as 2GB or 500MB, but is {size!r}.")
         found = float(parts[1]) * UNITS[parts[2].upper()]
     if not least <= found < 2**60:
-        raise ConfigError(f"{what} must be at least {'1MB' if least == 1 << 20 else f'{least} bytes'}, but is {size!r}.")
+        raise ConfigError(f"{what} must be at least {least:,} bytes, but is {size!r}.")
     return int(found)
