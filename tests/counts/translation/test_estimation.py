@@ -34,11 +34,7 @@ def oracle(sources: list[list[str]], targets: list[list[str]], steps: int) -> tu
     """IBM Model 1 by summing over all alignments of each pair, `None` being the empty word."""
     pairs = [([None, *source], target) for source, target in zip(sources, targets, strict=True) if source and target]
     met = {(f, e) for source, target in pairs for f in source for e in target}
-    sizes = defaultdict(int)
-    for f, _ in met:
-        sizes[f] += 1
-    table = {(f, e): 1 / sizes[f] for f, e in met}
-    history = []
+    table, history = dict.fromkeys(met, first_of(targets)), []
     for step in range(steps + 1):
         counts, totals, log_likelihood = defaultdict(float), defaultdict(float), 0.0
         for source, target in pairs:
@@ -55,12 +51,17 @@ def oracle(sources: list[list[str]], targets: list[list[str]], steps: int) -> tu
     return table, history
 
 
+def first_of(targets: list[list[str]]) -> float:
+    """The first probability of every target word, `<unk>` and `</s>` among them."""
+    return 1 / (2 + len({word for target in targets for word in target}))
+
+
 def bayes_oracle(sources: list[list[str]], targets: list[list[str]], steps: int, prior: float) -> Table:
     """The expected counts of the last step of IBM Model 1 by variational Bayes, a target word at a time."""
     pairs = [([None, *source], target) for source, target in zip(sources, targets, strict=True) if source and target]
     met = {(f, e) for source, target in pairs for f in source for e in target}
     sizes = Counter(f for f, _ in met)
-    weights = {(f, e): 1 / sizes[f] for f, e in met}
+    weights = dict.fromkeys(met, first_of(targets))
     for _ in range(steps):
         counts, totals = defaultdict(float), defaultdict(float)
         for source, target in pairs:
