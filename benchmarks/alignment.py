@@ -33,7 +33,7 @@ from modlm.text.parallel import Parallel
 
 Links = list[set[tuple[int, int]]]
 MODELS = {"Model 1": (1, {"hmm": 0}), "HMM": (2, {"hmm": 5})}
-FAST_ALIGN = {"Model 1": ("-v", "-a", "0.001"), "HMM": ("-v", "-d", "-o")}
+FAST_ALIGN = {"Model 1": ("-v", "-a", "0.001", "-I", "6"), "HMM": ("-v", "-d", "-o", "-I", "6")}  # the last learns nothing
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -101,7 +101,7 @@ def links_in(text: str) -> Links:
 
 
 def fast_align_links(pairs: Parallel, program: Path, options: Sequence[str]) -> Links:
-    """Those of fast_align, five iterations."""
+    """Those of fast_align."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as text:
         text.writelines(f"{source} ||| {target}\n" for source, target in zip(*texts_of(pairs), strict=True))
         text.flush()
