@@ -227,6 +227,7 @@ def _score(own: dict[str, Any]) -> str:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Run, and print or write the page."""
+    os.environ.setdefault("MODLM_THREADS", "1")
     asked, found = arguments(given), list[dict[str, Any]]()
     if asked.speed:
         print(json.dumps([speed(asked, pairs) for pairs in asked.pairs], indent=1))
