@@ -50,7 +50,7 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 STATIC = "6"
 PLAIN = "plain"
-HALVED = {"learning_rate": 0.006, "schedule": "plateau", "decay": 0.5, "wait": 1}
+HALVED = {"learning_rate": 0.003, "schedule": "plateau", "decay": 0.5, "wait": 1}
 TOGETHER = 10  # batches that one row trains on before it is the other's turn, when speeds are compared
 
 
