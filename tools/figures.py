@@ -120,7 +120,7 @@ def online() -> str:
 # ---- translation -----------------------------------------------------------------------------------------------------
 
 MEASURES = {"test perplexity": lambda one: one["test"], "BLEU": lambda one: one["scores"][0]["score"]}
-GAINS = {"test perplexity": "{0:.2f} ({2:+.0%})", "BLEU": "{0:.2f} ({1:+.2f})"}  # with the net alone
+GAINS = {"test perplexity": "{1:+.0%}", "BLEU": "{0:+.2f}"}  # of the net alone
 
 def translation() -> str:
     """Bars: perplexity and BLEU of the test text by pairs to train on, of the net alone and with all columns."""
@@ -134,10 +134,11 @@ def translation() -> str:
             at = np.arange(len(sizes)) + 0.4 * place - 0.2
             axes.bar(at, values[row], 0.36, color=figures.COLOURS[1 - place], label=label)
             for x, value, alone in zip(at, values[row], values["1"], strict=True):
-                text = f"{value:.2f}" if row == "1" else GAINS[name].format(value, value - alone, value / alone - 1)
+                gain = GAINS[name].format(value - alone, value / alone - 1).replace("-", "−")
+                text = f"{value:.2f}" if row == "1" else f"{gain}\n{value:.2f}"
                 axes.annotate(text, (x, value), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=9)
         axes.set(ylabel=name)
-        axes.margins(y=0.12)
+        axes.margins(y=0.2)
     panels[-1].set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
     panels[-1].set(xlabel="pairs of sentences")
     panels[0].legend(frameon=False)
