@@ -5,9 +5,9 @@
     python benchmarks/alignment.py SOURCE TARGET --fast-align PROGRAM --pairs 5000 --out report.md
 
 All run IBM Model 1 alone, in both directions: eflomal samples from the posterior of a Bayesian model, so beside how far
-it agrees stands how far it agrees with another run of itself, which nobody can expect more than; fast_align estimates by
-EM as ours does, here under the same prior. Then Model 1 followed by the HMM: ours and eflomal's; fast_align has no HMM,
-and beside ours stands its usual model, which is drawn to the diagonal (-d -o).
+it agrees stands how far it agrees with another run of itself, which nobody can expect more than; fast_align estimates
+by EM as ours does, here under the same prior. Then Model 1 followed by the HMM: ours and eflomal's; fast_align has no
+HMM, and beside ours stands its usual model, which is drawn to the diagonal (-d -o).
 Agreement is F1 of the links; `same` is the share of predicted words with the same link, none among them. Seconds are
 processor seconds of all threads.
 """
@@ -33,7 +33,8 @@ from modlm.text.parallel import Parallel
 
 Links = list[set[tuple[int, int]]]
 MODELS = {"Model 1": (1, {"hmm": 0}), "HMM": (2, {"hmm": 5})}
-FAST_ALIGN = {"Model 1": ("-v", "-a", "0.001", "-I", "6"), "HMM": ("-v", "-d", "-o", "-I", "6")}  # the last learns nothing
+# Its last iteration learns nothing, so of 6 five do.
+FAST_ALIGN = {"Model 1": ("-v", "-a", "0.001", "-I", "6"), "HMM": ("-v", "-d", "-o", "-I", "6")}
 
 
 def main(arguments: list[str] | None = None) -> int:

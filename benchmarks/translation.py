@@ -187,7 +187,8 @@ def speed(asked: argparse.Namespace, pairs: int, turns: int = 12) -> dict[str, A
     ratios = [own / first for first, own in zip(*spent.values(), strict=True)]
     return {
         "pairs": pairs, "products": asked.products, "turns": turns, "ratio": float(np.median(ratios)),
-        "ratios": [min(ratios), max(ratios)], "words_per_second": {row: float(np.median(v)) for row, v in spent.items()},
+        "ratios": [min(ratios), max(ratios)],
+        "words_per_second": {row: float(np.median(own)) for row, own in spent.items()},
     }  # fmt: skip
 
 
@@ -195,11 +196,11 @@ def page(found: list[dict[str, Any]], asked: argparse.Namespace) -> str:
     """The numbers as Markdown."""
     way = "English to Japanese" if asked.swap else "Japanese to English"
     told = (
-        f"{datetime.date.today()}, {platform.machine()}, one thread. {way}, {asked.hidden} units, one layer, Adam, dropout "
-        f"0.3, batches of 1,000 words, words seen once are unknown, products in {asked.products}, beam 5. Two evaluations "
-        f"an epoch; the learning rate of {HALVED['learning_rate']} is halved at each that is not the best so far, and "
-        f"{asked.patience} such in a row end a run. The rest is as in `--kind conditional`, and all of it the same for "
-        f"every row."
+        f"{datetime.date.today()}, {platform.machine()}, one thread. {way}, {asked.hidden} units, one layer, Adam, "
+        f"dropout 0.3, batches of 1,000 words, words seen once are unknown, products in {asked.products}, beam 5. Two "
+        f"evaluations an epoch; the learning rate of {HALVED['learning_rate']} is halved at each that is not the best "
+        f"so far, and {asked.patience} such in a row end a run. The rest is as in `--kind conditional`, and all of it "
+        f"the same for every row."
     )
     lines = ["# Conditional mixtures: translation", "", told, ""]
     for pairs in sorted({one["pairs"] for one in found}, reverse=True):

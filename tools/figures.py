@@ -122,6 +122,7 @@ def online() -> str:
 MEASURES = {"test perplexity": lambda one: one["test"], "BLEU": lambda one: one["scores"][0]["score"]}
 GAINS = {"test perplexity": "{1:+.0%}", "BLEU": "{0:+.2f}"}  # of the net alone
 
+
 def translation() -> str:
     """Bars: perplexity and BLEU of the test text by pairs to train on, of the net alone and with all columns."""
     found = json.loads(max(REPORTS.glob("*-translation.json")).read_text("utf-8"))

@@ -1,6 +1,6 @@
 """An attention LSTM in plain PyTorch, as a check that the net of benchmarks/translation.py is no weak one.
 
-python attention_net.py TEXTS-AS-JSON HIDDEN EPOCHS PATIENCE OUT: nothing of modlm is used; the numbers are written to OUT.
+python attention_net.py TEXTS-AS-JSON HIDDEN EPOCHS PATIENCE OUT: nothing of modlm is used; OUT gets the numbers.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class AttentionLstm(Lstm):
         return encoded_SBH.index_select(1, which_B), lengths_B[which_B]
 
     def remembered(self, sources: Sequence[Ids], dropout: Dropout | None = None) -> tuple[Tensor, Tensor]:
-        """The same word by word, or text by text: a source is read once while it and the parameters stay as they are."""
+        """The same word by word or text by text: a source is read once while it and the parameters stay as they are."""
         if self._kept[0] != (version := version_of(self)):
             self._kept = (version, {})
         kept = self._kept[1]

@@ -71,7 +71,9 @@ def bayes_oracle(sources: list[list[str]], targets: list[list[str]], steps: int,
                     counts[f, e] += share
                     totals[f] += share
         weights = {
-            (f, e): max(1e-30, math.exp(slow_digamma(counts[f, e] + prior) - slow_digamma(totals[f] + prior * sizes[f])))
+            (f, e): max(
+                1e-30, math.exp(slow_digamma(counts[f, e] + prior) - slow_digamma(totals[f] + prior * sizes[f]))
+            )
             for f, e in met
         }
     return counts

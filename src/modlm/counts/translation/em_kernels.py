@@ -65,7 +65,8 @@ def digamma(x: float) -> float:
         shift += 1.0 / x
         x += 1.0
     square = 1.0 / (x * x)
-    return float(np.log(x)) - 0.5 / x - square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square / 240))) - shift
+    series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square / 240)))
+    return float(np.log(x)) - 0.5 / x - series - shift
 
 
 @kernel
