@@ -15,7 +15,12 @@ pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[1]
 RATIOS = {
-    "train.py": ["hybrid / deltas only", "hybrid, bfloat16 products / hybrid", "deltas only / plain PyTorch LSTM"],
+    "train.py": [
+        "hybrid / deltas only",
+        "hybrid, exact block dropout / hybrid",
+        "hybrid, bfloat16 products / hybrid",
+        "deltas only / plain PyTorch LSTM",
+    ],
     "infer.py": [
         "FF-interpolated, C / heuristic KN",
         "LSTM-interpolated, CR / heuristic KN",
@@ -56,3 +61,15 @@ def test_a_quick_run_prints_every_ratio(script: str, tmp_path: Path) -> None:
 def test_without_texts_it_says_how_to_name_them(tmp_path: Path) -> None:
     done = run("train.py", cache=tmp_path)
     assert done.returncode == 2 and "--ptb" in done.stderr and "MODLM_DATA" in done.stderr
+
+
+def test_two_versions_are_told_apart(tmp_path: Path) -> None:
+    texts = [tmp_path / "train.txt", tmp_path / "test.txt"]
+    for text in texts:
+        text.write_text("a b c\nb c a\n" * 20)
+    given = ("--ptb", *texts, "--rounds", 1, "--only", "modlm --help")  # other tasks would compile kernels for a minute
+    done = run("before_after.py", ROOT, ROOT, *given, cache=tmp_path)
+    found = {row.split(" | ")[0]: row.split(" | ")[1:] for row in done.stdout.removeprefix("| ").split("\n| ")[1:]}
+    assert list(found) == ["modlm --help", "modlm --help, peak"], done.stderr
+    for unit, before, after, ratio, *_ in found.values():
+        assert unit in ("s", "MB") and float(ratio) == pytest.approx(float(after) / float(before), rel=0.01)

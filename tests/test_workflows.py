@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from modlm.cli.app import COMMANDS, app
+from modlm.cli.app import COMMANDS, program
 
 yaml = pytest.importorskip("yaml", reason="comes with the extra hf")
 
@@ -85,5 +85,5 @@ def test_a_server_in_a_container_listens_beyond_it(words: str, monkeypatch: pyte
     for name, value in re.findall(r"(MODLM_\w+)=(\S+)", DOCKERFILE.split("FROM ")[-1]):
         monkeypatch.setenv(name, value)
     command, *rest = words.split()
-    serve = typer.main.get_command(app).commands[command]  # type: ignore[attr-defined]
+    serve = typer.main.get_command(program()).commands[command]  # type: ignore[attr-defined]
     assert serve.make_context(command, rest).params["host"] == "0.0.0.0"

@@ -23,11 +23,11 @@ class CommandReference(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         import typer.main
 
-        from modlm.cli.app import app
+        from modlm.cli.app import program
 
-        program: Any = typer.main.get_command(app)
-        context = program.context_class(program, info_name="modlm", **program.context_settings)
-        return [self.section(name, command, context) for name, command in program.commands.items()]
+        whole: Any = typer.main.get_command(program())
+        context = whole.context_class(whole, info_name="modlm", **whole.context_settings)
+        return [self.section(name, command, context) for name, command in whole.commands.items()]
 
     def section(self, name: str, command: Any, above: Any) -> nodes.section:
         """One command: what it does, how it is called, and its arguments and options."""

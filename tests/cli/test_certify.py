@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import modlm
-from modlm.cli.app import app
+from modlm.cli.app import program
 
 RUN = CliRunner()
 FEW = ["--positions", "5", "--tokens", "12"]
@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_model_is_certified(folder: Path) -> None:
-    done = RUN.invoke(app, ["certify", "model", "text.txt", *FEW, "-o", "certificate.json"])
+    done = RUN.invoke(program(), ["certify", "model", "text.txt", *FEW, "-o", "certificate.json"])
     assert done.exit_code == 0, done.output
     assert "No law is broken." in done.output
     kept = json.loads((folder / "certificate.json").read_text())
@@ -33,11 +33,11 @@ def test_a_model_is_certified(folder: Path) -> None:
 
 
 def test_a_broken_one_ends_with_its_counterexample(folder: Path) -> None:
-    done = RUN.invoke(app, ["certify", "broken_entry:cut", "text.txt", *FEW, "-o", "certificate.html"])
+    done = RUN.invoke(program(), ["certify", "broken_entry:cut", "text.txt", *FEW, "-o", "certificate.html"])
     assert done.exit_code == 1
     assert "smallest counterexample: after 'nothing'" in done.output
     page = (folder / "certificate.html").read_text()
     assert "It is not: a law is broken." in page
     assert "the sum over 2 entries is 0.75" in page
-    asked = RUN.invoke(app, ["certify", "broken_entry:cut", "text.txt", *FEW, "--json"])
+    asked = RUN.invoke(program(), ["certify", "broken_entry:cut", "text.txt", *FEW, "--json"])
     assert asked.exit_code == 1 and json.loads(asked.output)["verdicts"][0]["status"] == "broken"

@@ -274,7 +274,7 @@ def test_a_kill_that_follows_the_loss_of_a_process_does_not_silence_it(
         finally:
             os.kill(os.getpid(), signal.SIGTERM)  # as torchrun does with those that are left
 
-    monkeypatch.setattr("modlm.cli.app.app", lose)
+    monkeypatch.setattr("modlm.cli.app.program", lambda _: lose)
     assert run(["train"]) == 1
     assert capsys.readouterr().err == "modlm: Process 0 of 2 can no longer reach the others.\n"
 
@@ -282,7 +282,7 @@ def test_a_kill_that_follows_the_loss_of_a_process_does_not_silence_it(
 def test_a_kill_alone_ends_a_command_without_a_word(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("modlm.cli.app.app", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("modlm.cli.app.program", lambda _: lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.raises(SystemExit, match="143"):
         run(["train"])
     assert capsys.readouterr().err == ""

@@ -137,3 +137,15 @@ def test_the_shell_completes_commands_and_options() -> None:
         asked = {"_MODLM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
         found = subprocess.run(COMMAND, env={**os.environ, **asked}, capture_output=True, text=True, timeout=60)
         assert found.stdout.split() == [expected], found.stderr
+
+
+def test_a_command_that_is_asked_for_is_imported_alone() -> None:
+    code = """
+import sys
+from modlm.cli.app import COMMANDS, run
+assert run(["next", "--help"]) == 0
+there = {name.partition(":")[0] for name in COMMANDS.values() if f"modlm.cli.{name.partition(':')[0]}" in sys.modules}
+assert there == {"next_words"}, there
+"""
+    done = call(code=code)
+    assert (done.returncode, done.stderr) == (0, "")

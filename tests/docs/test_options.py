@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from modlm.cli.app import app
+from modlm.cli.app import program
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *(path for path in sorted((ROOT / "docs").rglob("*.md")) if "reports" not in path.parts)]
-PROGRAM = typer.main.get_command(app)
+PROGRAM = typer.main.get_command(program())
 OPTIONS = {
     name: {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     for name, command in PROGRAM.commands.items()  # type: ignore[attr-defined]

@@ -6,60 +6,56 @@ typer is imported here; commands import what they need when they run, so that `-
 
 import contextlib
 import gc
+import importlib
 import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from modlm.cli.adapt import adapt
-from modlm.cli.align import align
-from modlm.cli.certify import certify
-from modlm.cli.compare import compare
-from modlm.cli.convert import convert
-from modlm.cli.count import count
-from modlm.cli.demo import demo
-from modlm.cli.evaluate import evaluate
-from modlm.cli.families import families
-from modlm.cli.filter import filter_documents
-from modlm.cli.generate import generate
-from modlm.cli.index_text import find, index, overlap
-from modlm.cli.inspect_path import inspect
-from modlm.cli.interpolate import interpolate
-from modlm.cli.next_words import next_words
-from modlm.cli.ngram import ngram
 from modlm.cli.outcome import FAILED, INTERRUPTED, begin, explain, in_flags, interrupted_message
-from modlm.cli.reproduce import reproduce
-from modlm.cli.rescore import rescore
-from modlm.cli.schema import schema
-from modlm.cli.score import score
-from modlm.cli.serve import serve
-from modlm.cli.train import train
-from modlm.cli.translate import translate
-from modlm.cli.tune import tune
-from modlm.cli.warm import warm
 from modlm.errors import LostProcessError
 from modlm.ground import compiling
 
-app = typer.Typer(
-    name="modlm", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)  # fmt: skip
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": demo, "count": count, "ngram": ngram, "train": train, "tune": tune, "eval": evaluate, "score": score,
-    "filter": filter_documents, "compare": compare, "certify": certify, "next": next_words, "generate": generate,
-    "index": index, "find": find, "overlap": overlap, "interpolate": interpolate, "convert": convert,
-    "inspect": inspect, "rescore": rescore, "translate": translate, "serve": serve, "adapt": adapt, "align": align,
-    "reproduce": reproduce, "families": families, "warm": warm, "schema": schema,
+COMMANDS = {
+    "demo": "demo:demo", "count": "count:count", "ngram": "ngram:ngram", "train": "train:train", "tune": "tune:tune",
+    "eval": "evaluate:evaluate", "score": "score:score", "filter": "filter:filter_documents",
+    "compare": "compare:compare", "certify": "certify:certify", "next": "next_words:next_words",
+    "generate": "generate:generate", "index": "index_text:index", "find": "index_text:find",
+    "overlap": "index_text:overlap", "interpolate": "interpolate:interpolate", "convert": "convert:convert",
+    "inspect": "inspect_path:inspect", "rescore": "rescore:rescore", "translate": "translate:translate",
+    "serve": "serve:serve", "adapt": "adapt:adapt", "align": "align:align", "reproduce": "reproduce:reproduce",
+    "families": "families:families", "warm": "warm:warm", "schema": "schema:schema",
 }  # fmt: skip
+"""Where each command is, in this package. One that is asked for is imported alone: nobody waits for the others."""
 
 
-for name, command in COMMANDS.items():
-    app.command(name)(command)
+def imported(name: str) -> Callable[..., None]:
+    """The function of a command."""
+    module, _, function = COMMANDS[name].partition(":")
+    found: Callable[..., None] = getattr(importlib.import_module(f"modlm.cli.{module}"), function)
+    return found
+
+
+def program(arguments: Sequence[str] = ()) -> typer.Typer:
+    """The command that is asked for, or all of them where none is, as for `--help` and for completion."""
+    app = typer.Typer(
+        name="modlm", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None, callback=modlm,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    )  # fmt: skip
+    first = next((word for word in arguments if not word.startswith("-")), "")
+    listed = first not in COMMANDS and bool(arguments) and "_MODLM_COMPLETE" not in os.environ
+    for name in [first] if first in COMMANDS else COMMANDS:
+        command = imported(name)
+        app.command(name, help=command.__doc__)(_listed if listed else command)
+    return app
+
+
+def _listed() -> None:
+    """A command of which only name and first line are shown: its options need not be read."""
 
 
 def _print_version(asked: bool) -> None:
@@ -70,7 +66,6 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def modlm(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -112,7 +107,7 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
     compiling.STATE.command = next((word for word in arguments if word in COMMANDS), "")
     with _log_on_standard_error(), _termination_as_exit():
         try:
-            result: Any = app(arguments, standalone_mode=False, prog_name="modlm")  # 130 for a Ctrl-C
+            result: Any = program(arguments)(arguments, standalone_mode=False, prog_name="modlm")  # 130 for a Ctrl-C
             sys.stdout.flush()
         except KeyboardInterrupt:
             result = INTERRUPTED

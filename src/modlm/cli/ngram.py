@@ -120,7 +120,7 @@ def ngram(
         raise ConfigError("--form is fast, or compact for models without --positions.")
     if bits is not None and size is None and (form != "compact" or not (thresholds or prune_entropy)):
         raise ConfigError("--bits is for pruned models in the compact form: say --form compact, and how to prune.")
-    room = None if size is None else bytes_of(size)
+    room = None if size is None else bytes_of(size, "--size", least=1)
     if room is not None and (valid is None or places or thresholds or prune_entropy or form == "fast"):
         raise ConfigError("--size needs a text to choose by (--valid), and chooses itself what to prune.")
     begun = time.perf_counter()

@@ -22,7 +22,6 @@ from modlm.cli.printing import number, print_forecast, print_json, print_table, 
 from modlm.errors import ConfigError, OutputError, require
 from modlm.ground.files import folder_bytes
 from modlm.ground.progress import percent
-from modlm.nets.config import one_of
 
 CONFIG = "config.toml"
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -200,6 +199,8 @@ def with_columns(table: dict[str, Any], columns: dict[str, Any]) -> dict[str, An
 
 def check_device(device: str) -> None:
     """`cuda:1` is a device as `cuda` is."""
+    from modlm.nets.config import one_of
+
     one_of("--device", device.partition(":")[0], DEVICES)
 
 

@@ -100,15 +100,15 @@ def count_in_memory(corpus: Corpus, options: CountOptions) -> Counts:
     return Counts(corpus.vocabulary, trie, frequencies, edge=edge, sentences=corpus.sentences)
 
 
-def bytes_of(size: int | str) -> int:
-    """A memory limit in bytes: a number, or words like 2GB, 500M, 1.5 GiB (units of 1024)."""
+def bytes_of(size: int | str, what: str = "A memory limit", least: int = 1 << 20) -> int:
+    """A limit in bytes: a number, or words like 2GB, 500M, 1.5 GiB (units of 1024); `what` it is, for messages."""
     if isinstance(size, int):
         found = float(size)
     else:
         parts = SIZE.fullmatch(size)
         if parts is None:
-            raise ConfigError(f"A memory limit is a number with a unit, such as 2GB or 500MB, but is {size!r}.")
+            raise ConfigError(f"{what} is a number with a unit, such as 2GB or 500MB, but is {size!r}.")
         found = float(parts[1]) * UNITS[parts[2].upper()]
-    if not (1 << 20) <= found < 2**60:
-        raise ConfigError(f"A memory limit must be at least 1MB, but is {size!r}.")
+    if not least <= found < 2**60:
+        raise ConfigError(f"{what} must be at least {'1MB' if least == 1 << 20 else f'{least} bytes'}, but is {size!r}.")
     return int(found)

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -134,6 +132,8 @@ def scratch_folder(inside: str | os.PathLike[str] | None = None) -> Iterator[Pat
 @contextlib.contextmanager
 def lent_folder(inside: str | os.PathLike[str] | None = None) -> Iterator[tuple[Path, int]]:
     """The same for a process that we start, too: while it has the handle nobody sweeps, even when we were killed."""
+    import tempfile  # and hashlib below: a fifth of what `modlm --help` would load, and few commands come here
+
     place = Path(inside or tempfile.gettempdir()).absolute()
     sweep(place / "modlm")
     temporary = aside(place / "modlm", "partial")
@@ -174,6 +174,8 @@ def take_room(stream: BinaryIO, size: int) -> None:
 
 def sha256(path: Path) -> str:
     """The file's sha256 in hexadecimal, read in one pass without holding the file in memory."""
+    import hashlib
+
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

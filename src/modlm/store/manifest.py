@@ -6,7 +6,6 @@ Nothing in a manifest is believed before it was checked.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -63,7 +62,7 @@ def write_manifest(
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     rest = text.encode().removeprefix(b"{\n")
-    own_sum = b'{\n "sha256": "%s",\n' % hashlib.sha256(rest).hexdigest().encode()
+    own_sum = b'{\n "sha256": "%s",\n' % _sha256(rest)
     (place / manifest_name(kind)).write_bytes(own_sum + rest)
 
 
@@ -99,10 +98,16 @@ def read_manifest(place: Path, *, kind: str, version: int = 1, verify: Verify = 
     return manifest
 
 
+def _sha256(data: bytes) -> bytes:
+    import hashlib  # brings OpenSSL, which `modlm --help` does without
+
+    return hashlib.sha256(data).hexdigest().encode()
+
+
 def _check_sum(data: bytes, manifest: object, verify: Verify) -> None:
     """That nothing changed since we wrote it."""
     signed = SIGNED.match(data)
-    if signed and hashlib.sha256(data[signed.end() :]).hexdigest().encode() != signed[1]:
+    if signed and _sha256(data[signed.end() :]) != signed[1]:
         raise ValueError("its contents have changed: they do not have the sha256 that its first line gives")
     if verify == "full" and not signed and isinstance(manifest, dict) and "sha256" in manifest:
         raise ValueError("it was edited, but its sha256 was left as it was")
