@@ -1,13 +1,14 @@
-"""Word alignment beside eflomal (Östling and Tiedemann 2016): how many links agree, and what both take.
+"""Word alignment beside eflomal (Östling and Tiedemann 2016) and fast_align (Dyer et al. 2013): how many links agree.
 
     pip install eflomal
     python benchmarks/alignment.py SOURCE TARGET                     # gz, bz2, xz, zst or plain, line by line
-    python benchmarks/alignment.py SOURCE TARGET --pairs 5000 --out report.md
+    python benchmarks/alignment.py SOURCE TARGET --fast-align PROGRAM --pairs 5000 --out report.md
 
-Both run IBM Model 1 alone, and Model 1 followed by the HMM, in both directions. eflomal samples from the posterior of a
-Bayesian model, ours is EM, so they are not one estimate: beside how far they agree stands how far eflomal agrees with
-another run of itself, which nobody can expect more than.
-Agreement is F1 of the links; `same` is the share of target words with the same link, none among them. Seconds are
+All run IBM Model 1 alone, in both directions: eflomal samples from the posterior of a Bayesian model, so beside how far
+it agrees stands how far it agrees with another run of itself, which nobody can expect more than; fast_align estimates
+by EM as ours does, here under the same prior. Then Model 1 followed by the HMM: ours and eflomal's; fast_align has no
+HMM, and beside ours stands its usual model, which is drawn to the diagonal (-d -o).
+Agreement is F1 of the links; `same` is the share of predicted words with the same link, none among them. Seconds are
 processor seconds of all threads.
 """
 
@@ -17,9 +18,10 @@ import argparse
 import importlib.util
 import os
 import resource
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ from modlm.text.parallel import Parallel
 
 Links = list[set[tuple[int, int]]]
 MODELS = {"Model 1": (1, {"hmm": 0}), "HMM": (2, {"hmm": 5})}
+# Its last iteration learns nothing, so of 6 five do.
+FAST_ALIGN = {"Model 1": ("-v", "-a", "0.001", "-I", "6"), "HMM": ("-v", "-d", "-o", "-I", "6")}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("source", type=Path)
     parser.add_argument("target", type=Path)
     parser.add_argument("--pairs", type=int, default=0, help="the first so many pairs alone")
+    parser.add_argument("--fast-align", type=Path, metavar="PROGRAM", help="another peer, built from its source")
     parser.add_argument("--out", type=Path, help="write the report here too")
     asked = parser.parse_args(arguments)
     if importlib.util.find_spec("eflomal") is None:
@@ -47,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.pairs:
         pairs = Parallel(pairs.source[: asked.pairs], pairs.target[: asked.pairs])
     align(Parallel(pairs.source[:2], pairs.target[:2]))  # compiled before anything is measured
-    text = "\n".join(report(pairs, asked.source.name, asked.target.name))
+    text = "\n".join(report(pairs, asked.source.name, asked.target.name, asked.fast_align))
     print(text)
     if asked.out is not None:
         with new_file(asked.out) as place:
@@ -55,28 +60,54 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def report(pairs: Parallel, source: str, target: str) -> Iterator[str]:
+def report(pairs: Parallel, source: str, target: str, fast_align: Path | None) -> Iterator[str]:
     """The lines of the report."""
-    yield f"# Word alignment beside eflomal: {source} and {target}\n"
+    yield f"# Word alignment beside its peers: {source} and {target}\n"
     yield f"{len(pairs):,} pairs, {pairs.source.words:,} and {pairs.target.words:,} words; {os.cpu_count()} cores.\n"
-    yield "| model | direction | F1 | same | eflomal and itself: F1 | same | ours, s | eflomal, s (both directions) |"
-    yield "|---|---|--:|--:|--:|--:|--:|--:|"
+    yield "| model | direction | peer | F1 | same | peer and itself: F1 | same | ours, s | peer, s |"
+    yield "|---|---|---|--:|--:|--:|--:|--:|--:|"
     for name, (level, settings) in MODELS.items():
-        theirs, spent = measured(lambda level=level: eflomal_links(pairs, level))
+        sampled, spent = measured(lambda level=level: eflomal_links(pairs, level))
         again = eflomal_links(pairs, level)
         for direction, way in enumerate((pairs, pairs.swapped())):
             found, seconds = measured(lambda way=way, settings=settings: align(way, AlignmentOptions(**settings)))
             links: Links = [set(map(tuple, own.tolist())) for own in links_of(way, found.links)]
             if direction:
                 links = [{(i, j) for j, i in own} for own in links]
-            arrow = "target → source" if direction else "source → target"
-            numbers = [
-                number
+            head = f"| {name} | {'target → source' if direction else 'source → target'}"
+            cells = " | ".join(
+                f"{number:.3f}"
                 for own in (links, again[direction])
-                for number in agreement(own, theirs[direction], way.target, 1 - direction)
-            ]
-            cells = " | ".join(f"{number:.3f}" for number in numbers)
-            yield f"| {name} | {arrow} | {cells} | {seconds:.1f} | {spent:.1f} |"
+                for number in agreement(own, sampled[direction], way.target, 1 - direction)
+            )
+            yield f"{head} | eflomal | {cells} | {seconds:.1f} | {spent:.1f} (both directions) |"
+            if fast_align:
+                options = (*FAST_ALIGN[name], *(["-r"] if direction else []))
+                theirs, took = measured(lambda options=options: fast_align_links(pairs, fast_align, options))
+                cells = " | ".join(f"{number:.3f}" for number in agreement(links, theirs, way.target, 1 - direction))
+                yield f"{head} | fast_align {' '.join(options)} | {cells} | – | – | {seconds:.1f} | {took:.1f} |"
+
+
+def texts_of(pairs: Parallel) -> list[list[str]]:
+    """The lines of both sides."""
+    return [
+        [" ".join(corpus.vocabulary.decode(sentence[1:-1])) for sentence in corpus]
+        for corpus in (pairs.source, pairs.target)
+    ]
+
+
+def links_in(text: str) -> Links:
+    """The links of each line, in Pharaoh's format."""
+    return [{tuple(map(int, link.split("-"))) for link in line.split()} for line in text.split("\n")[:-1]]  # type: ignore[misc]
+
+
+def fast_align_links(pairs: Parallel, program: Path, options: Sequence[str]) -> Links:
+    """Those of fast_align."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as text:
+        text.writelines(f"{source} ||| {target}\n" for source, target in zip(*texts_of(pairs), strict=True))
+        text.flush()
+        done = subprocess.run([program, "-i", text.name, *options], check=True, capture_output=True, text=True)
+    return links_in(done.stdout)
 
 
 def eflomal_links(pairs: Parallel, level: int) -> tuple[Links, Links]:
@@ -85,18 +116,9 @@ def eflomal_links(pairs: Parallel, level: int) -> tuple[Links, Links]:
 
     with tempfile.TemporaryDirectory() as folder:
         names = [str(Path(folder, name)) for name in ("forward", "reverse")]
-        texts = [
-            [" ".join(corpus.vocabulary.decode(sentence[1:-1])) + "\n" for sentence in corpus]
-            for corpus in (pairs.source, pairs.target)
-        ]
+        texts = [[f"{line}\n" for line in lines] for lines in texts_of(pairs)]
         eflomal.Aligner(model=level).align(*texts, links_filename_fwd=names[0], links_filename_rev=names[1])
-        forward, reverse = (
-            [
-                {tuple(map(int, link.split("-"))) for link in line.split()}
-                for line in Path(name).read_text().split("\n")[:-1]
-            ]
-            for name in names
-        )
+        forward, reverse = (links_in(Path(name).read_text()) for name in names)
     return forward, reverse
 
 

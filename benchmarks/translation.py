@@ -1,14 +1,19 @@
 """Conditional mixtures on a small parallel corpus: perplexity, BLEU and chrF by columns, beside a plain net.
 
-python benchmarks/translation.py --runs FOLDER --rows 1 2 3 4 5 6 --out benchmarks/reports/DATE-translation.md
+python benchmarks/translation.py --runs FOLDER --rows 1 2 3 4 5 6 plain --out benchmarks/reports/DATE-translation.md
+python benchmarks/translation.py --runs FOLDER --rows 1 4 --pairs 50000 10000 5000
+python benchmarks/translation.py --runs FOLDER --speed
 
 --data has tanaka.{train,dev,test}.{ja,en}.txt.xz (default: parallel in MODLM_DATA). A run that is there already is not
-run again, and one that was stopped goes on. Every row has the same net, settings and number of epochs.
+run again, and one that was stopped goes on. Every row has the same net and settings, and trains until validation stops
+improving: the rate is halved at each evaluation (two an epoch) that is not the best so far, and several such in a row
+end the run.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import json
 import math
@@ -31,6 +36,9 @@ from modlm.mixers.static import expectation_maximisation
 from modlm.model.mixture import Mixture
 from modlm.model.scored_text import with_source
 from modlm.text.corpus import Corpus
+from modlm.training.config import RunConfig
+from modlm.training.config_file import run_config
+from modlm.training.journal import JOURNAL, Journal
 
 OVER_SOURCE = {"lexicon": {"block": "lexicon"}, "copy": {"block": "copy"}}
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -42,6 +50,8 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 STATIC = "6"
 PLAIN = "plain"
+HALVED = {"learning_rate": 0.003, "schedule": "plateau", "decay": 0.5, "wait": 1}
+TOGETHER = 10  # batches that one row trains on before it is the other's turn, when speeds are compared
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -51,7 +61,10 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--runs", type=Path, required=True, metavar="FOLDER", help="where runs are kept")
     parser.add_argument("--rows", nargs="+", default=["1", "4"], choices=[*ROWS, STATIC, PLAIN])
     parser.add_argument("--pairs", type=int, nargs="+", default=[50_000], metavar="N", help="the first N pairs")
-    parser.add_argument("--epochs", type=float, default=10.0, metavar="X")
+    parser.add_argument("--epochs", type=float, default=40.0, metavar="X", help="at most")
+    parser.add_argument("--patience", type=int, default=4, metavar="N", help="evaluations without a better one")
+    parser.add_argument("--swap", action="store_true", help="translate English to Japanese")
+    parser.add_argument("--speed", action="store_true", help="time rows 1 and 4 in turns and do nothing else")
     parser.add_argument("--hidden", type=int, default=200, metavar="N")
     parser.add_argument("--products", default="bfloat16", help="as the setting of this name")
     parser.add_argument("--names", default="tanaka.{part}.{side}.txt.xz", help="of the files")
@@ -62,7 +75,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 def texts(asked: argparse.Namespace, pairs: int) -> dict[str, str]:
     """The texts of a run by the names of its settings; the training text cut to so many pairs."""
-    sides = {"": "en", "source": "ja"}
+    sides = {"": "ja", "source": "en"} if asked.swap else {"": "en", "source": "ja"}
     found = {}
     for setting, part in {"text": "train", "valid": "dev", "test": "test"}.items():
         for kind, side in sides.items():
@@ -79,29 +92,38 @@ def texts(asked: argparse.Namespace, pairs: int) -> dict[str, str]:
     return found
 
 
+def config_of(asked: argparse.Namespace, row: str, pairs: int) -> RunConfig:
+    """The run of a row."""
+    return run_config({
+        **texts(asked, pairs), **ROWS[row][1], "products": asked.products, "net": {"hidden": asked.hidden},
+        "optimiser": HALVED, "schedule": {"epochs": asked.epochs, "patience": asked.patience},
+    })  # fmt: skip
+
+
+def run_of(asked: argparse.Namespace, row: str, pairs: int) -> Path:
+    """Its folder."""
+    return Path(asked.runs / f"row{row}-{pairs}{'-swapped' if asked.swap else ''}")
+
+
 def trained(asked: argparse.Namespace, row: str, pairs: int) -> dict[str, Any]:
     """Train a row, or take the run that is there; its result, and the model's translations of the test text."""
-    own, run = texts(asked, pairs), asked.runs / f"row{row}-{pairs}"
+    own, run = texts(asked, pairs), run_of(asked, row, pairs)
     if not (run / "result.json").exists():
-        table = {
-            **own, **ROWS[row][1], "products": asked.products, "net": {"hidden": asked.hidden},
-            "schedule": {"epochs": asked.epochs, "patience": 0},
-        }  # fmt: skip
-        from modlm.training.config_file import run_config
         from modlm.training.run import train
 
-        train(run_config(table), run, resume=run.exists(), device="cpu")
+        train(config_of(asked, row, pairs), run, resume=run.exists(), device="cpu")
     result = json.loads((run / "result.json").read_text("utf-8"))
     lm, said = modlm.load(run), run / "test.out"
-    begun, sources = time.process_time(), [line for _, line in text_lines(Path(own["test_source"]), blank=True)]
+    sources = [line for _, line in text_lines(Path(own["test_source"]), blank=True)]
     if not said.exists():
         lines = [str(best[0]) for best in lm.translate(sources)]
         said.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        (run / "seconds.json").write_text(json.dumps(time.process_time() - begun))
+    journal = [(line["epoch"], line["valid_perplexity"]) for line in Journal(run / JOURNAL).lines()]
     return {
-        "row": row, "pairs": pairs, "columns": ROWS[row][0], "epochs": result["epochs"], "seconds": result["seconds"],
-        "valid": result["valid_perplexity"], "test": result["test_perplexity"], "best_epoch": result["best"]["epoch"],
+        "row": row, "pairs": pairs, "columns": ROWS[row][0], "epochs": result["epochs"], "stopped": result["stopped"],
+        "best_epoch": result["best"]["epoch"], "valid": result["valid_perplexity"], "test": result["test_perplexity"],
         "dense": result["best"]["test_dense_mass"], "words_per_second": result["words_per_second"],
+        "seconds": result["seconds"], "journal": journal,
         "translated": [line for _, line in text_lines(said, blank=True)],
     }  # fmt: skip
 
@@ -109,7 +131,7 @@ def trained(asked: argparse.Namespace, row: str, pairs: int) -> dict[str, Any]:
 def static(asked: argparse.Namespace, pairs: int) -> dict[str, Any]:
     """Row 6: the net of row 1 and the parts of row 4, each as it is alone, under one weight each by EM on dev."""
     own = texts(asked, pairs)
-    net, parts = (modlm.load(asked.runs / f"row{row}-{pairs}") for row in ("1", "4"))
+    net, parts = (modlm.load(run_of(asked, row, pairs)) for row in ("1", "4"))
     assert isinstance(net, Mixture) and isinstance(parts, Mixture)
     columns = {}
     for name in ("valid", "test"):
@@ -130,25 +152,59 @@ def static(asked: argparse.Namespace, pairs: int) -> dict[str, Any]:
 
 def plain(asked: argparse.Namespace, pairs: int) -> dict[str, Any]:
     """The net of row 1 in plain PyTorch, in a process of its own."""
-    said = asked.runs / f"plain-{pairs}.json"
+    said = run_of(asked, PLAIN, pairs).with_suffix(".json")
     if not said.exists():
         own, place = texts(asked, pairs), Path(__file__).with_name("side_by_side") / "attention_net.py"
-        command = [sys.executable, place, json.dumps(own), asked.hidden, asked.epochs, said]
+        command = [sys.executable, place, json.dumps(own), asked.hidden, asked.epochs, asked.patience, said]
         subprocess.run([*map(str, command)], check=True)
     return {"row": PLAIN, "pairs": pairs, "columns": "the net of 1 in plain PyTorch", **json.loads(said.read_text())}
 
 
+def speed(asked: argparse.Namespace, pairs: int, turns: int = 12) -> dict[str, Any]:
+    """Words trained on per processor second by rows 1 and 4, which take turns on the same batches."""
+    import torch
+
+    from modlm.training.distributed import Processes
+    from modlm.training.texts import prepare
+    from modlm.training.trainer import Trainer
+
+    torch.set_num_threads(1)
+    trainers, alone = {}, Processes(device=torch.device("cpu"))
+    for row in ("1", "4"):
+        config = config_of(asked, row, pairs)
+        if "lexicon" in config.columns:  # how good a table is does not matter here
+            quick = dataclasses.replace(config.columns["lexicon"], settings={"model1": 1, "hmm": 0})
+            config = dataclasses.replace(config, columns=config.columns | {"lexicon": quick})
+        trainers[row] = Trainer(config, *prepare(config, alone), asked.runs, alone)
+    spent: dict[str, list[float]] = {row: [] for row in trainers}
+    for turn in range(turns + 1):
+        for row, trainer in trainers.items():
+            begun, words = time.process_time(), trainer.run_state.words
+            for _ in range(TOGETHER):
+                trainer.step()
+            if turn:  # the first warms up
+                spent[row].append((trainer.run_state.words - words) / (time.process_time() - begun))
+    ratios = [own / first for first, own in zip(*spent.values(), strict=True)]
+    return {
+        "pairs": pairs, "products": asked.products, "turns": turns, "ratio": float(np.median(ratios)),
+        "ratios": [min(ratios), max(ratios)],
+        "words_per_second": {row: float(np.median(own)) for row, own in spent.items()},
+    }  # fmt: skip
+
+
 def page(found: list[dict[str, Any]], asked: argparse.Namespace) -> str:
     """The numbers as Markdown."""
+    way = "English to Japanese" if asked.swap else "Japanese to English"
     told = (
-        f"{datetime.date.today()}, {platform.machine()}, one thread. {asked.hidden} units, one layer, Adam with a "
-        f"cosine schedule from 0.006 to 0 over the epochs, dropout 0.3, batches of 1,000 words, words seen once are "
-        f"unknown, products in {asked.products}, beam 5. Settings are those of `--kind conditional` and the same for "
-        f"every row."
+        f"{datetime.date.today()}, {platform.machine()}, one thread. {way}, {asked.hidden} units, one layer, Adam, "
+        f"dropout 0.3, batches of 1,000 words, words seen once are unknown, products in {asked.products}, beam 5. Two "
+        f"evaluations an epoch; the learning rate of {HALVED['learning_rate']} is halved at each that is not the best "
+        f"so far, and {asked.patience} such in a row end a run. The rest is as in `--kind conditional`, and all of it "
+        f"the same for every row."
     )
     lines = ["# Conditional mixtures: translation", "", told, ""]
     for pairs in sorted({one["pairs"] for one in found}, reverse=True):
-        heads = ["row", "columns", "epochs", "perplexity, dev", "test", "under row 1", "BLEU", "chrF"]
+        heads = ["row", "columns", "best epoch, of", "perplexity, dev", "test", "under row 1", "BLEU", "chrF"]
         heads += ["weight on dense columns", "words/s"]
         lines += [f"## {pairs:,} pairs", "", f"| {' | '.join(heads)} |", "|---|---|" + "--:|" * (len(heads) - 2)]
         rows = [one for one in found if one["pairs"] == pairs]
@@ -157,7 +213,7 @@ def page(found: list[dict[str, Any]], asked: argparse.Namespace) -> str:
             less = f"{1 - one['test'] / first['test']:.1%}" if first and one is not first else "–"
             scores = [_score(own) for own in one.get("scores", [])] or ["–", "–"]
             dense, speed = one.get("dense"), one.get("words_per_second")
-            epochs = f"{one['epochs']:g}" if "epochs" in one else "–"
+            epochs = f"{one['best_epoch']:.1f}, {one['epochs']:.1f}" if "epochs" in one else "–"
             cells = [one["row"], one["columns"], epochs, f"{one['valid']:.2f}", f"{one['test']:.2f}", less, *scores]
             cells += ["–" if dense is None else f"{dense:.2f}", "–" if speed is None else f"{speed:,.0f}"]
             lines.append(f"| {' | '.join(cells)} |")
@@ -172,10 +228,14 @@ def _score(own: dict[str, Any]) -> str:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Run, and print or write the page."""
+    os.environ.setdefault("MODLM_THREADS", "1")
     asked, found = arguments(given), list[dict[str, Any]]()
+    if asked.speed:
+        print(json.dumps([speed(asked, pairs) for pairs in asked.pairs], indent=1))
+        return
     for pairs in asked.pairs:
         for row in asked.rows:
-            if asked.finished and row in ROWS and not (asked.runs / f"row{row}-{pairs}" / "result.json").exists():
+            if asked.finished and row in ROWS and not (run_of(asked, row, pairs) / "result.json").exists():
                 continue
             make = {STATIC: static, PLAIN: plain}.get(row)
             found.append(make(asked, pairs) if make else trained(asked, row, pairs))

@@ -32,4 +32,8 @@ def test_every_row_gives_a_line_of_the_report(tmp_path: Path) -> None:
     numbers = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))
     assert [one["row"] for one in numbers] == rows
     assert all(one["valid"] > 1 and one["test"] > 1 for one in numbers)
+    assert all(one["stopped"] == "epochs" and one["journal"] for one in numbers if one["row"] != "6")
     assert all(f"| {row} |" in report.read_text(encoding="utf-8") for row in rows)
+    timed = subprocess.run([*map(str, command), "--speed"], env=settings, capture_output=True, text=True)
+    assert timed.returncode == 0, timed.stderr
+    assert [one["pairs"] for one in json.loads(timed.stdout)] == [80]

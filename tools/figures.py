@@ -4,7 +4,7 @@ docs/images/mixture.svg     what p = D · λ means: the numbers are an example, 
 docs/images/speed.svg       modlm beside KenLM, from the tables of benchmarks/reports
 docs/images/pruning.svg     perplexity against size, from benchmarks/reports/*-pruning.json
 docs/images/online.svg      what columns that learn bring, by place in the text, from benchmarks/reports/*-online.json
-docs/images/translation.svg perplexity against pairs of sentences, from benchmarks/reports/*-translation.json
+docs/images/translation.svg what columns bring against pairs of sentences, from benchmarks/reports/*-translation.json
 
 `make figures` also draws docs/reproduction/*.svg (`modlm reproduce all --redraw`) and benchmarks/scale.py's figure.
 All share one style, have no background, and read on white as on black. The same numbers give the same bytes.
@@ -119,22 +119,31 @@ def online() -> str:
 
 # ---- translation -----------------------------------------------------------------------------------------------------
 
+MEASURES = {"test perplexity": lambda one: one["test"], "BLEU": lambda one: one["scores"][0]["score"]}
+GAINS = {"test perplexity": "{1:+.0%}", "BLEU": "{0:+.2f}"}  # of the net alone
+
 
 def translation() -> str:
-    """Bars: perplexity of the test text by pairs to train on, of the net alone and with all columns."""
+    """Bars: perplexity and BLEU of the test text by pairs to train on, of the net alone and with all columns."""
     found = json.loads(max(REPORTS.glob("*-translation.json")).read_text("utf-8"))
-    sizes = sorted({one["pairs"] for one in found})
-    figure, (axes,) = figures.panels(1, 3.2)
-    for place, (row, label) in enumerate({"1": "deltas alone", "4": "lexicon, copy, n-grams and deltas"}.items()):
-        values = [next(one["test"] for one in found if (one["row"], one["pairs"]) == (row, size)) for size in sizes]
-        at = np.arange(len(sizes)) + 0.4 * place - 0.2
-        axes.bar(at, values, 0.36, color=figures.COLOURS[1 - place], label=label)
-        for x, value in zip(at, values, strict=True):
-            axes.annotate(f"{value:.2f}", (x, value), xytext=(0, 3), textcoords="offset points", ha="center")
-    axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
-    axes.set(xlabel="pairs of sentences", ylabel="test perplexity")
-    axes.legend(frameon=False)
-    return figures.svg(figure, "Perplexity of translations against the size of the training text")
+    rows = {(one["row"], one["pairs"]): one for one in found if one["row"] in ("1", "4")}
+    sizes = sorted({size for _, size in rows})
+    figure, panels = figures.panels(2, 5.2)
+    for axes, (name, told) in zip(panels, MEASURES.items(), strict=True):
+        values = {row: [told(rows[row, size]) for size in sizes] for row in ("1", "4")}
+        for place, (row, label) in enumerate({"1": "deltas alone", "4": "lexicon, copy, n-grams and deltas"}.items()):
+            at = np.arange(len(sizes)) + 0.4 * place - 0.2
+            axes.bar(at, values[row], 0.36, color=figures.COLOURS[1 - place], label=label)
+            for x, value, alone in zip(at, values[row], values["1"], strict=True):
+                gain = GAINS[name].format(value - alone, value / alone - 1).replace("-", "−")
+                text = f"{value:.2f}" if row == "1" else f"{gain}\n{value:.2f}"
+                axes.annotate(text, (x, value), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=9)
+        axes.set(ylabel=name)
+        axes.margins(y=0.2)
+    panels[-1].set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
+    panels[-1].set(xlabel="pairs of sentences")
+    panels[0].legend(frameon=False)
+    return figures.svg(figure, "Perplexity and BLEU of translations against the size of the training text")
 
 
 # ---- p = D · λ -------------------------------------------------------------------------------------------------------

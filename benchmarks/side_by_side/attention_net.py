@@ -1,6 +1,6 @@
 """An attention LSTM in plain PyTorch, as a check that the net of benchmarks/translation.py is no weak one.
 
-python attention_net.py TEXTS-AS-JSON HIDDEN EPOCHS OUT: nothing of modlm is used; the numbers are written to OUT.
+python attention_net.py TEXTS-AS-JSON HIDDEN EPOCHS PATIENCE OUT: nothing of modlm is used; OUT gets the numbers.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def tensors(source: list[list[int]], target: list[list[int]], chosen: list[int])
     return x, torch.tensor([len(source[n]) for n in chosen]), y
 
 
-def main(texts: dict[str, str], hidden: int, epochs: float, out: Path) -> None:
-    """Train with Adam and a cosine schedule; the epoch that is best on the validation text counts."""
+def main(texts: dict[str, str], hidden: int, epochs: float, patience: int, out: Path) -> None:
+    """Train with Adam; an evaluation that is not the best so far halves the rate, several in a row are the end."""
     torch.manual_seed(1)
     random.seed(1)
     torch.set_num_threads(1)
@@ -98,32 +98,43 @@ def main(texts: dict[str, str], hidden: int, epochs: float, out: Path) -> None:
         )
     net, train = Net(len(known[0]), len(known[1]), hidden), batches(*data["text"], 1000)
     optimiser = torch.optim.Adam(net.parameters(), 0.002)
-    steps = math.ceil(epochs * len(train))
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    best, taken, begun = {"valid": math.inf}, 0, time.process_time()
-    while taken < steps:
-        random.shuffle(train)
+    best, journal, taken, worse = {"valid": math.inf}, [], 0, 0
+    seconds, half = 0.0, math.ceil(len(train) / 2)
+    while worse < patience and taken < epochs * len(train):
+        begun = time.process_time()
+        if taken % len(train) == 0:
+            random.shuffle(train)
+            left = list(train)
         net.train()
-        for chosen in train[: steps - taken]:
+        for chosen in left[:half]:
             batch = tensors(*data["text"], chosen)
             loss = net(*batch) / (batch[2][:, 1:] != PAD).sum()
             optimiser.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(net.parameters(), 1.0)
             optimiser.step()
-            schedule.step()
-            taken += 1
+        taken += len(left[:half])
+        left = left[half:]
+        seconds += time.process_time() - begun
         net.eval()
-        found = {}
+        found = {"best_epoch": taken / len(train)}
         with torch.no_grad():
             for part in ("valid", "test"):
                 nll = sum(float(net(*tensors(*data[part], chosen))) for chosen in batches(*data[part], 4000))
                 found[part] = math.exp(nll / sum(len(line) - 1 for line in data[part][1]))
-        best = min(best, found, key=lambda one: one["valid"])
-        print(taken / len(train), found, flush=True)
-    words = taken / len(train) * sum(len(line) - 1 for line in data["text"][1])
-    out.write_text(json.dumps({**best, "words_per_second": words / (time.process_time() - begun)}))
+        journal.append((found["best_epoch"], found["valid"]))
+        if found["valid"] < best["valid"]:
+            best, worse = found, 0
+        else:
+            worse += 1
+            for group in optimiser.param_groups:
+                group["lr"] /= 2
+        print(found, flush=True)
+    done = taken / len(train)
+    words = done * sum(len(line) - 1 for line in data["text"][1])
+    ended = {"stopped": "patience" if worse == patience else "epochs", "epochs": done, "journal": journal}
+    out.write_text(json.dumps({**best, **ended, "words_per_second": words / seconds}))
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), Path(sys.argv[4]))
+    main(json.loads(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), Path(sys.argv[5]))

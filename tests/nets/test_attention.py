@@ -136,6 +136,15 @@ def test_each_source_is_encoded_once_however_many_words_and_hypotheses_it_gets(
     assert not body._kept[1], "what was read is forgotten with its source"
 
 
+def test_a_text_beside_one_source_reads_it_once_however_many_lines_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = conditional()
+    beside, body, read = model.given("f1 f2 f3"), model.mixer.net.body, list[int]()  # type: ignore[attr-defined]
+    apart = [model.given("f1 f2 f3").explain(line) for line in ("e1", "e2 e1")]
+    monkeypatch.setattr(body.encoder, "forward", counting(body.encoder.forward, read))
+    assert [beside.explain(line) for line in ("e1", "e2 e1")] == apart
+    assert read == [1]
+
+
 def counting(forward: Callable[..., torch.Tensor], read: list[int]) -> Callable[..., torch.Tensor]:
     def counted(vectors_SBH: torch.Tensor, *rest: object) -> torch.Tensor:
         read.append(vectors_SBH.shape[1])

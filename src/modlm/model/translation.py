@@ -41,7 +41,7 @@ class Beam:
     length_penalty: float = 1.0
     """0 prefers short sentences, as log P alone does; more prefers longer ones."""
     longest: float = 2.0
-    """Words at most, for each word of the source, and ten besides."""
+    """Words at most, for each word of the source, and ten besides; the end counts as one."""
     unknown: str = "replace"
     """`<unk>` in a translation: `replace` it by what the source word it comes from is in the lexicon, or by that word
     itself; `keep` it; `never` let it be said."""

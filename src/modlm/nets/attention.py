@@ -60,7 +60,7 @@ class AttentionLstm(Lstm):
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """Hidden vectors and behind them logits of the source columns (T, B, H + columns x S), and the state after."""
         sources = sources or [NO_WORDS] * inputs_TBI.shape[1]
-        again = len(inputs_TBI) == 1 or all(id(source) in self._kept[1] for source in sources)
+        again = 1 in inputs_TBI.shape[:2] or all(id(source) in self._kept[1] for source in sources)
         read = self.remembered if again and dropout is None and not torch.is_grad_enabled() else self.encoded
         encoded_SBH, lengths_B = read(sources, dropout)
         places_S = torch.arange(len(encoded_SBH), device=lengths_B.device)
@@ -97,7 +97,7 @@ class AttentionLstm(Lstm):
         return encoded_SBH.index_select(1, which_B), lengths_B[which_B]
 
     def remembered(self, sources: Sequence[Ids], dropout: Dropout | None = None) -> tuple[Tensor, Tensor]:
-        """The same word by word: a source is read once for as long as it and the parameters stay as they are."""
+        """The same word by word or text by text: a source is read once while it and the parameters stay as they are."""
         if self._kept[0] != (version := version_of(self)):
             self._kept = (version, {})
         kept = self._kept[1]

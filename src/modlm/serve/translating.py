@@ -1,6 +1,7 @@
 """`/translate`: sentences out of their sources, and for each word the source words and the blocks that gave it."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def translated(served: Served, sources: Sequence[str], beam: Beam) -> list[Recor
     assert isinstance(model, Mixture) and model.source_vocabulary is not None
     split = model.source_vocabulary.split
     return [
-        {"source": split(source), "translations": [_told(model.given(source), own) for own in best]}
+        {"source": split(source), "translations": [*map(partial(_told, model.given(source)), best)]}
         for source, best in zip(sources, translate(model, sources, beam), strict=True)
     ]
 

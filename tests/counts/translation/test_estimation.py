@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -34,11 +34,7 @@ def oracle(sources: list[list[str]], targets: list[list[str]], steps: int) -> tu
     """IBM Model 1 by summing over all alignments of each pair, `None` being the empty word."""
     pairs = [([None, *source], target) for source, target in zip(sources, targets, strict=True) if source and target]
     met = {(f, e) for source, target in pairs for f in source for e in target}
-    sizes = defaultdict(int)
-    for f, _ in met:
-        sizes[f] += 1
-    table = {(f, e): 1 / sizes[f] for f, e in met}
-    history = []
+    table, history = dict.fromkeys(met, first_of(targets)), []
     for step in range(steps + 1):
         counts, totals, log_likelihood = defaultdict(float), defaultdict(float), 0.0
         for source, target in pairs:
@@ -53,6 +49,39 @@ def oracle(sources: list[list[str]], targets: list[list[str]], steps: int) -> tu
         if step < steps:
             table = {(f, e): counts[f, e] / totals[f] for f, e in met}
     return table, history
+
+
+def first_of(targets: list[list[str]]) -> float:
+    """The first probability of every target word, `<unk>` and `</s>` among them."""
+    return 1 / (2 + len({word for target in targets for word in target}))
+
+
+def bayes_oracle(sources: list[list[str]], targets: list[list[str]], steps: int, prior: float) -> Table:
+    """The expected counts of the last step of IBM Model 1 by variational Bayes, a target word at a time."""
+    pairs = [([None, *source], target) for source, target in zip(sources, targets, strict=True) if source and target]
+    met = {(f, e) for source, target in pairs for f in source for e in target}
+    sizes = Counter(f for f, _ in met)
+    weights = dict.fromkeys(met, first_of(targets))
+    for _ in range(steps):
+        counts, totals = defaultdict(float), defaultdict(float)
+        for source, target in pairs:
+            for e in target:
+                for f in source:
+                    share = weights[f, e] / sum(weights[g, e] for g in source)
+                    counts[f, e] += share
+                    totals[f] += share
+        weights = {
+            (f, e): max(
+                1e-30, math.exp(slow_digamma(counts[f, e] + prior) - slow_digamma(totals[f] + prior * sizes[f]))
+            )
+            for f, e in met
+        }
+    return counts
+
+
+def slow_digamma(x: float, terms: int = 20_000) -> float:
+    """By its recurrence, up to where log x - 1 / 2x is as good."""
+    return math.log(x + terms) - 0.5 / (x + terms) - math.fsum(1 / (x + k) for k in range(terms))
 
 
 def hmm_oracle(sources: list[list[str]], targets: list[list[str]], table: Table, empty: float) -> tuple[Table, float]:
@@ -163,6 +192,26 @@ def test_a_prior_keeps_rare_words_from_translating_everything() -> None:
     plain, held = (align(Parallel.read(french, english), AlignmentOptions(prior=prior)).table for prior in (0.0, 0.01))
     assert held.row("zut").get("the", 0.0) <= plain.row("zut").get("the", 0.0)
     assert sum(held.row("zut").values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("steps", range(1, 9))
+def test_a_word_that_others_explain_away_stays_explained_away(steps: int) -> None:
+    """Its expected counts are next to nothing, and so are its weights, however few words it meets."""
+    french, english = ["le chat"] * 9 + ["le chat zut"] + ["le chien"] * 4, ["the cat"] * 10 + ["the dog"] * 4
+    counts = bayes_oracle(words_of(french), words_of(english), steps, 0.001)
+    found = align(Parallel.read(french, english), AlignmentOptions(model1=steps, hmm=0, least=0)).table
+    for word in ("le", "chat", "zut"):
+        own = {e: count for (f, e), count in counts.items() if f == word}
+        assert found.row(word) == pytest.approx({e: count / sum(own.values()) for e, count in own.items()}, abs=1e-7)
+
+
+@pytest.mark.parametrize("prior", [0.0, 1e-3])
+def test_counts_that_vanish_leave_whole_rows(prior: float) -> None:
+    french, english = ["le chat"] * 40 + ["le zut chat pst"], ["the cat"] * 41
+    found = align(Parallel.read(french, english), AlignmentOptions(model1=200, hmm=200, prior=prior, least=0))
+    assert all(map(math.isfinite, found.log_likelihoods))
+    for word in found.table.source.words[3:]:
+        assert sum(found.table.row(word).values()) == pytest.approx(1.0), word
 
 
 def test_long_sentences_do_not_run_out_of_numbers() -> None:

@@ -37,7 +37,7 @@ def test_rows_that_do_not_sum_to_one_are_divided_by_their_sum_and_said(
     with caplog.at_level(logging.WARNING, "modlm"):
         table = TranslationTable.from_file(path, SOURCE, TARGET)
     assert table.row("chat") == {"cat": 0.75, "dog": 0.25} and table.row("chien") == {"dog": 1.0}
-    assert "2 words do not sum to 1 (of 'chat' they sum to 4)" in caplog.text
+    assert "in 2 rows the probabilities do not sum to 1 (those of 'chat' sum to 4)" in caplog.text
 
 
 def test_words_that_cannot_be_predicted_are_the_unknown_word_together(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 from modlm.counts.suffix_kernels import key_bound
 from modlm.ground.arrays import Bools, Floats, Ids, Ints, inlined, int64, kernel
 
+NEXT_TO_NOTHING = 1e-30  # the least weight of a translation under a prior
+
 
 @kernel
 def sentences_with(ids: Ids, starts: Ints, chosen: Ints, begins: Ints, out: Ints) -> None:
@@ -56,32 +58,35 @@ def place_of(words: Ids, low: int, high: int, word: int) -> int:
 
 
 @inlined
-def exp_digamma(x: float) -> float:
-    """exp of the derivative of log gamma: about x - 1/2, and next to nothing, but not nothing, for small x."""
+def digamma(x: float) -> float:
+    """The derivative of log gamma, above 0."""
     shift = 0.0
     while x < 6.0:
         shift += 1.0 / x
         x += 1.0
     square = 1.0 / (x * x)
     series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square / 240)))
-    return max(1e-30, float(np.exp(np.log(x) - 0.5 / x - series - shift)))
+    return float(np.log(x)) - 0.5 / x - series - shift
 
 
 @kernel
 def normalise(first: Ints, counts: Floats, prior: float, probs: Floats) -> None:
-    """Probabilities from counts; a row without counts stays as it is.
+    """Probabilities from counts; without a prior, a row without counts stays as it is.
 
-    With a prior, the weights of variational Bayes under a symmetric Dirichlet distribution, which sum to less than 1.
+    With a prior, the weights of variational Bayes under a symmetric Dirichlet distribution, which sum to less than 1. A
+    word that others explain away may have next to no counts: its weights are small and equal, but none of them is 0.
     """
     for f in range(len(first) - 1):
         total = 0.0
         for at in range(first[f], first[f + 1]):
             total += counts[at]
-        if total > 0:
-            if prior > 0:
-                total = exp_digamma(total + prior * (first[f + 1] - first[f]))
+        if prior > 0 and first[f] < first[f + 1]:
+            whole = digamma(total + prior * (first[f + 1] - first[f]))
             for at in range(first[f], first[f + 1]):
-                probs[at] = (exp_digamma(counts[at] + prior) if prior > 0 else counts[at]) / total
+                probs[at] = max(NEXT_TO_NOTHING, np.exp(digamma(counts[at] + prior) - whole))
+        elif total > 0:
+            for at in range(first[f], first[f + 1]):
+                probs[at] = counts[at] / total
 
 
 @kernel

@@ -1,8 +1,8 @@
 """Word alignment by EM: parallel text in, a translation table and the links of its words out.
 
-IBM Model 1 (Brown et al. 1993) begins with every word that a source word meets equally likely; the HMM (Vogel et al.
-1996) goes on from its table and learns how far the source is jumped along from each target word to the next. Pairs with
-an empty side teach nothing. Sums are taken over a fixed number of parts, so results do not depend on threads.
+IBM Model 1 (Brown et al. 1993) begins with all target words equally likely; the HMM (Vogel et al. 1996) goes on from
+its table and learns how far the source is jumped along from each target word to the next. Pairs with an empty side
+teach nothing. Sums are taken over a fixed number of parts, so results do not depend on threads.
 """
 
 from __future__ import annotations
@@ -96,9 +96,8 @@ class _Em:
         self.texts = (pairs.source.ids, pairs.source.starts, pairs.target.ids, pairs.target.starts)
         self.rows = len(pairs.source.vocabulary) + 1  # the empty word's is the last
         self.first, self.words, self.frequency = _met(pairs, chosen, self.rows)
-        sizes = np.diff(self.first)
         self.counts: Floats = np.ones(len(self.words))
-        self.probs: Floats = np.repeat(1.0 / np.maximum(sizes, 1), sizes)
+        self.probs: Floats = np.full(len(self.words), 1 / len(pairs.target.vocabulary))
         self.links = np.full(len(pairs.target.ids), -1, np.int64)
         widest = int(np.diff(pairs.source.starts)[chosen].max())
         self.jumps, self.begins, self.ends = np.ones(2 * widest + 1), np.ones(widest), np.ones(widest)

@@ -116,7 +116,7 @@ class TranslationTable:
         sums = np.bincount(rows, probs, minlength=len(source))
         if len(odd := np.flatnonzero((sums > 0) & (np.abs(sums - 1) > ROUNDED))):
             log.warning(
-                "%s: the probabilities of %s words do not sum to 1 (of %s they sum to %.4g); they are divided by their "
+                "%s: in %s rows the probabilities do not sum to 1 (those of %s sum to %.4g); they are divided by their "
                 "sum", path, f"{len(odd):,}", quoted(source.word(int(odd[0]))), sums[odd[0]],
             )  # fmt: skip
         return cls.of(source, target, (rows, words, probs.astype(np.float64)))
