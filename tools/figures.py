@@ -4,6 +4,7 @@ docs/images/mixture.svg     what p = D · λ means: the numbers are an example, 
 docs/images/speed.svg       modlm beside KenLM, from the tables of benchmarks/reports
 docs/images/pruning.svg     perplexity against size, from benchmarks/reports/*-pruning.json
 docs/images/online.svg      what columns that learn bring, by place in the text, from benchmarks/reports/*-online.json
+docs/images/lora.svg        fine-tuning and mixing against processor minutes, from benchmarks/reports/*-lora.json
 docs/images/translation.svg perplexity against pairs of sentences, from benchmarks/reports/*-translation.json
 
 `make figures` also draws docs/reproduction/*.svg (`modlm reproduce all --redraw`) and benchmarks/scale.py's figure.
@@ -115,6 +116,31 @@ def online() -> str:
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.legend(frameon=False)
     return figures.svg(figure, "What online columns and a cache gain, by place in the text")
+
+
+# ---- fine-tuning -----------------------------------------------------------------------------------------------------
+
+MIXED = {"learned": "counts", "learned, with the text so far": "counts and the text so far"}
+
+
+def lora() -> str:
+    """A curve: bits per byte by minutes of fine-tuning; points: the mixture with the model, and with the tuned one."""
+    found = json.loads(max(REPORTS.glob("*-lora.json")).read_text("utf-8"))
+    figure, (axes,) = figures.panels(1, 3.8)
+    curve = [(point["minutes"], point["test"]) for point in found["curve"]]
+    axes.plot(*zip(*curve, strict=True), label="LoRA", color=BLUE, marker=figures.MARKS[0])
+    for own, label, colour, before in (
+        (found["mixture"], "{}", ORANGE, 0.0),
+        (found["both"], "LoRA, then {}", GREEN, curve[-1][0]),
+    ):
+        if own:
+            minutes = before + sum(spent for name, spent in own["minutes"].items() if name != "reading test")
+            for place, (name, what) in enumerate(MIXED.items(), start=1):
+                look = {"color": colour, "marker": figures.MARKS[place], "linestyle": "none"}
+                axes.plot(minutes, own["test"][name], label=label.format(what), **look)
+    axes.set(xlabel="processor minutes", ylabel="bits per byte of the test lines", xlim=(-0.5, None))
+    axes.legend(frameon=False)
+    return figures.svg(figure, "Fine-tuning with LoRA beside mixing with counts")
 
 
 # ---- translation -----------------------------------------------------------------------------------------------------
@@ -231,6 +257,7 @@ def main() -> None:
     with matplotlib.rc_context(figures.STYLE):
         made: dict[Path, str] = {IMAGES / "speed.svg": speed(), IMAGES / "pruning.svg": pruning()}
         made[IMAGES / "online.svg"] = online()
+        made[IMAGES / "lora.svg"] = lora()
         made[IMAGES / "translation.svg"] = translation()
     for path, text in (made | {IMAGES / "mixture.svg": mixture()}).items():
         same = path.is_file() and path.read_text("utf-8") == text
