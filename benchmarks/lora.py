@@ -227,7 +227,7 @@ def page(numbers: dict[str, Any], asked: Namespace, given: list[str]) -> str:
     ]
     for label, own in (("the model", numbers["mixture"]), ("the fine-tuned model", numbers["both"])):
         if own:
-            spent = ", ".join(f"{name} {minutes:.1f}" for name, minutes in own["minutes"].items())
+            spent = ", ".join(f"{name} {minutes:.2f}" for name, minutes in own["minutes"].items())
             lines += ["", f"With counts beside {label} (processor minutes: {spent}):", ""]
             lines += ["| | test |", "|---|--:|", *(f"| {name} | {bits:.4f} |" for name, bits in own["test"].items())]
     if numbers["tried"]:
