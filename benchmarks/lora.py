@@ -147,6 +147,16 @@ def bits_per_byte(lm: CausalLm, text: Path, asked: Namespace) -> float:
     return ScoredText.of(ids[ids != lm.vocabulary.start], own.astype(np.float64), corpus.size).bits_per_byte
 
 
+def write_merged(tuning: Tuning, folder: Path) -> None:
+    """The model with what was learned added to its weights, as a folder that needs no peft."""
+    model = tuning.adapted.float().merge_and_unload()
+    model.hf_quantizer = None  # what was read from a GGUF file is not quantized any more
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+    model.save_pretrained(folder)
+    (folder / "tokenizer.json").write_bytes(tuning.lm.vocabulary.files()["tokenizer.json"])
+
+
 def mixed(path: Path | None, asked: Namespace) -> dict[str, Any] | None:
     """Minutes and bits per byte of mixtures from the JSON of `adapt.py`."""
     if path is None:
@@ -180,9 +190,8 @@ def main(given: list[str]) -> None:
         })  # fmt: skip
         tuning.save()
         print(json.dumps(tuning.curve[-1]), flush=True)
-        if not asked.no_test and minutes == asked.points[-1]:
-            tuning.adapted.float().merge_and_unload().save_pretrained(asked.work / "merged")
-            (asked.work / "merged" / "tokenizer.json").write_bytes(lm.vocabulary.files()["tokenizer.json"])
+    if not asked.no_test:
+        write_merged(tuning, asked.work / "merged")
     numbers = {
         "date": str(datetime.date.today()), "model": Path(asked.gguf or asked.hf).stem, "corpus": asked.corpus,
         "rank": asked.rank, "rate": asked.rate, "train_window": asked.train_window, "valid_lines": asked.valid_lines,
@@ -202,7 +211,7 @@ def tried(numbers: dict[str, Any]) -> dict[str, float]:
     """What a short trial came to."""
     last = numbers["curve"][-1]
     return {name: numbers[name] for name in ("rank", "rate", "train_window")} | {
-        name: last[name] for name in ("minutes", "valid")
+        name: last[name] for name in ("minutes", "valid", "test") if name in last
     }
 
 
@@ -231,8 +240,10 @@ def page(numbers: dict[str, Any], asked: Namespace, given: list[str]) -> str:
             lines += ["", f"With counts beside {label} (processor minutes: {spent}):", ""]
             lines += ["| | test |", "|---|--:|", *(f"| {name} | {bits:.4f} |" for name, bits in own["test"].items())]
     if numbers["tried"]:
-        lines += ["", "Trials:", "", "| rank | rate | minutes | validation |", "|--:|--:|--:|--:|"]
-        lines += [f"| {t['rank']} | {t['rate']:g} | {t['minutes']:g} | {t['valid']:.4f} |" for t in numbers["tried"]]
+        lines += ["", "Trials:", "", "| rank | rate | minutes | validation | test |", "|--:|--:|--:|--:|--:|"]
+        for t in numbers["tried"]:
+            test = f"{t['test']:.4f}" if "test" in t else "–"
+            lines.append(f"| {t['rank']} | {t['rate']:g} | {t['minutes']:g} | {t['valid']:.4f} | {test} |")
     return "\n".join([*lines, "", f"    python benchmarks/lora.py {shlex.join(given)}", ""])
 
 

@@ -128,7 +128,11 @@ def lora() -> str:
     found = json.loads(max(REPORTS.glob("*-lora.json")).read_text("utf-8"))
     figure, (axes,) = figures.panels(1, 3.8)
     curve = [(point["minutes"], point["test"]) for point in found["curve"]]
-    axes.plot(*zip(*curve, strict=True), label="LoRA", color=BLUE, marker=figures.MARKS[0])
+    curve = [(0.0, found["mixture"]["test"]["lm alone"]), *(point for point in curve if point[0])]
+    axes.plot(*zip(*curve, strict=True), label=f"LoRA, rate {found['rate']:g}", color=BLUE, marker=figures.MARKS[0])
+    for other in (one for one in found["tried"] if "test" in one):
+        look = {"color": BLUE, "marker": figures.MARKS[3], "linestyle": "none"}
+        axes.plot(other["minutes"], other["test"], label=f"LoRA, rate {other['rate']:g}", **look)
     for own, label, colour, before in (
         (found["mixture"], "{}", ORANGE, 0.0),
         (found["both"], "LoRA, then {}", GREEN, curve[-1][0]),
