@@ -36,7 +36,6 @@ from modlm.text.corpus import Corpus
 WARM_UP = 20  # steps
 FALL = 0.2  # the share of the time in which the rate falls
 KEEP = 60.0  # processor seconds between two states on disk
-CLIP = 1.0
 LINE = 8  # tokens that a line has on average, at least; where lines are shorter, so is the window
 
 
@@ -49,7 +48,7 @@ def arguments(given: list[str]) -> Namespace:
     parser.add_argument("--corpus", default="newswire")
     parser.add_argument("--train-lines", type=int, default=0, help="lines of the training text; 0: all")
     parser.add_argument("--valid-lines", type=int, default=100, help="first lines of the validation text")
-    parser.add_argument("--lines", type=int, default=600, help="first lines of the test text; 0 at --no-test")
+    parser.add_argument("--lines", type=int, default=600, help="first lines of the test text")
     parser.add_argument("--no-test", action="store_true", help="validation alone, for trials")
     parser.add_argument("--points", type=float, nargs="+", default=[0, 5, 10, 20, 40], help="minutes of training")
     parser.add_argument("--rank", type=int, default=16)
@@ -130,7 +129,7 @@ class Tuning:
             loss = torch.nn.functional.cross_entropy(logits_TV.float(), own_T)
             self.optimizer.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(self.tuned, CLIP)
+            torch.nn.utils.clip_grad_norm_(self.tuned, 1.0)
             self.optimizer.step()
             self.step, self.tokens = self.step + 1, self.tokens + len(own_T)
             self.seconds += time.process_time() - begun
