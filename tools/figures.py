@@ -143,7 +143,7 @@ def lora() -> str:
                 look = {"color": colour, "marker": figures.MARKS[place], "linestyle": "none"}
                 axes.plot(minutes, own["test"][name], label=label.format(what), **look)
     axes.set(xlabel="processor minutes", ylabel="bits per byte of the test lines", xlim=(-0.5, None))
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
     return figures.svg(figure, "Fine-tuning with LoRA beside mixing with counts")
 
 
