@@ -131,11 +131,12 @@ def lora() -> str:
     curve = [(0.0, found["mixture"]["test"]["lm alone"]), *(point for point in curve if point[0])]
     axes.plot(*zip(*curve, strict=True), label=f"LoRA, rate {found['rate']:g}", color=BLUE, marker=figures.MARKS[0])
     for other in (one for one in found["tried"] if "test" in one):
-        look = {"color": BLUE, "marker": figures.MARKS[3], "linestyle": "none"}
-        axes.plot(other["minutes"], other["test"], label=f"LoRA, rate {other['rate']:g}", **look)
+        look = {"color": BLUE, "marker": figures.MARKS[3], "linestyle": "--"}
+        ends = (0.0, other["minutes"]), (curve[0][1], other["test"])
+        axes.plot(*ends, label=f"LoRA, rate {other['rate']:g}", **look)
     for own, label, colour, before in (
         (found["mixture"], "{}", ORANGE, 0.0),
-        (found["both"], "LoRA, then {}", GREEN, curve[-1][0]),
+        (found["both"], f"LoRA, rate {found['rate']:g}, then {{}}", GREEN, curve[-1][0]),
     ):
         if own:
             minutes = before + sum(spent for name, spent in own["minutes"].items() if name != "reading test")
