@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from modlm.evaluation.compare import drawn_means
-from modlm.integrations.hugging_face.adapt import AdaptConfig, Result, adapt, prepare
+from modlm.integrations.hugging_face.adapt import AdaptConfig, Result, adapt, prepare, rows_of
 from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading
 from modlm.integrations.hugging_face.mixer_training import mixer_run
 from modlm.integrations.hugging_face.processor import MixtureLogitsProcessor
@@ -98,10 +98,17 @@ def measured(asked: argparse.Namespace, name: str, work: Path) -> dict[str, Any]
         order=asked.order, reading=Reading(window=asked.window, overlap=asked.overlap), dtype=asked.dtype,
         training=mixer_run(epochs=asked.epochs),
     )  # fmt: skip
+    clock = [time.process_time()]
     prepared = prepare(config)
+    clock.append(time.process_time())
+    for part in prepared.corpora:  # the model reads a text once, and its pass is kept
+        rows_of(prepared, part)
+        clock.append(time.process_time())
     frozen = adapt(config, prepared)
+    clock.append(time.process_time())
     with_online = replace(config, online=asked.online)
     online = adapt(with_online, prepared.read_as(with_online))
+    steps = ("loading and counting", *(f"reading {part}" for part in prepared.corpora), "λ")
     mixtures = frozen.texts["test"] | {ONLINE: online.texts["test"]["learned"]}
     lines = {mixture: found.sentence_sums() for mixture, found in mixtures.items()}
     return {
@@ -110,6 +117,7 @@ def measured(asked: argparse.Namespace, name: str, work: Path) -> dict[str, Any]
         "weights": online.weights,
         "mean_weights": online.mean_weights,
         "epochs": len(online.history) - 1,
+        "processor_seconds": dict(zip(steps, np.diff(clock).tolist(), strict=True)),
         "costs": frozen.costs | {"seconds_training_online": online.costs["seconds_training"]},
         "generation": {
             label: generation(prepared.lm, result, parts["test"])
@@ -208,6 +216,8 @@ def costs_list(numbers: dict[str, Any]) -> list[str]:
         + (f"{min(speeds):,.0f} tokens/s" if speeds else "from the cache of an earlier run")
         + f"; rows of the counts for the test text: {costs['seconds_rows_test']:.2f} s; λ for it: "
         f"{costs['mixer_tokens_per_second_test']:,.0f} tokens/s",
+        "- processor minutes: "
+        + ", ".join(f"{name} {seconds / 60:.1f}" for name, seconds in numbers["processor_seconds"].items()),
         f"- training the net behind λ: {costs['seconds_training']:.1f} s frozen, "
         f"{costs['seconds_training_online']:.1f} s with the text so far ({numbers['epochs']} epochs); at most "
         f"{costs['peak_bytes'] / 1e9:.2f} GB of memory",

@@ -4,6 +4,7 @@ docs/images/mixture.svg     what p = D · λ means: the numbers are an example, 
 docs/images/speed.svg       modlm beside KenLM, from the tables of benchmarks/reports
 docs/images/pruning.svg     perplexity against size, from benchmarks/reports/*-pruning.json
 docs/images/online.svg      what columns that learn bring, by place in the text, from benchmarks/reports/*-online.json
+docs/images/lora.svg        fine-tuning and mixing against processor minutes, from benchmarks/reports/*-lora.json
 docs/images/translation.svg what columns bring against pairs of sentences, from benchmarks/reports/*-translation.json
 
 `make figures` also draws docs/reproduction/*.svg (`modlm reproduce all --redraw`) and benchmarks/scale.py's figure.
@@ -115,6 +116,36 @@ def online() -> str:
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.legend(frameon=False)
     return figures.svg(figure, "What online columns and a cache gain, by place in the text")
+
+
+# ---- fine-tuning -----------------------------------------------------------------------------------------------------
+
+MIXED = {"learned": "counts", "learned, with the text so far": "counts and the text so far"}
+
+
+def lora() -> str:
+    """A curve: bits per byte by minutes of fine-tuning; points: the mixture with the model, and with the tuned one."""
+    found = json.loads(max(REPORTS.glob("*-lora.json")).read_text("utf-8"))
+    figure, (axes,) = figures.panels(1, 3.8)
+    curve = [(point["minutes"], point["test"]) for point in found["curve"]]
+    curve = [(0.0, found["mixture"]["test"]["lm alone"]), *(point for point in curve if point[0])]
+    axes.plot(*zip(*curve, strict=True), label=f"LoRA, rate {found['rate']:g}", color=BLUE, marker=figures.MARKS[0])
+    for other in (one for one in found["tried"] if "test" in one):
+        look = {"color": BLUE, "marker": figures.MARKS[3], "linestyle": "--"}
+        ends = (0.0, other["minutes"]), (curve[0][1], other["test"])
+        axes.plot(*ends, label=f"LoRA, rate {other['rate']:g}", **look)
+    for own, label, colour, before in (
+        (found["mixture"], "{}", ORANGE, 0.0),
+        (found["both"], f"LoRA, rate {found['rate']:g}, then {{}}", GREEN, curve[-1][0]),
+    ):
+        if own:
+            minutes = before + sum(spent for name, spent in own["minutes"].items() if name != "reading test")
+            for place, (name, what) in enumerate(MIXED.items(), start=1):
+                look = {"color": colour, "marker": figures.MARKS[place], "linestyle": "none"}
+                axes.plot(minutes, own["test"][name], label=label.format(what), **look)
+    axes.set(xlabel="processor minutes", ylabel="bits per byte of the test lines", xlim=(-0.5, None))
+    axes.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+    return figures.svg(figure, "Fine-tuning with LoRA beside mixing with counts")
 
 
 # ---- translation -----------------------------------------------------------------------------------------------------
@@ -240,6 +271,7 @@ def main() -> None:
     with matplotlib.rc_context(figures.STYLE):
         made: dict[Path, str] = {IMAGES / "speed.svg": speed(), IMAGES / "pruning.svg": pruning()}
         made[IMAGES / "online.svg"] = online()
+        made[IMAGES / "lora.svg"] = lora()
         made[IMAGES / "translation.svg"] = translation()
     for path, text in (made | {IMAGES / "mixture.svg": mixture()}).items():
         same = path.is_file() and path.read_text("utf-8") == text

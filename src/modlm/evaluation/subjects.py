@@ -198,7 +198,7 @@ def of_functions(
         except Exception as error:  # whatever somebody else's function does
             raise InputError(
                 f"{name} failed on {len(tokens)} words, the last of them {' '.join(map(str, tokens[-3:]))!r}: "
-                f"{type(error).__name__}: {error}."
+                f"{type(error).__name__}: {error}. It is given a list of {'ids' if ids else 'words'}."
             ) from error
 
     def distribution(tokens: Tokens) -> Floats:

@@ -16,7 +16,7 @@ import torch
 
 from modlm import Corpus
 from modlm.errors import ConfigError, InputError, VocabularyError
-from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading, distribution_features
+from modlm.integrations.hugging_face.causal_lm import CausalLm, Reading, distribution_features, gguf_start
 from modlm.integrations.hugging_face.pass_cache import entry_of, parts_of, run_pass
 from modlm.text.tokens import TokenVocabulary
 from modlm.text.vocabulary import END
@@ -154,3 +154,18 @@ def test_what_cannot_be_a_model_is_refused(tmp_path: Path, live: Any) -> None:
         CausalLm(live, TokenVocabulary.from_tokenizer(byte_level(tokens=290)))
     with pytest.raises(ConfigError, match="at least 2"):
         Reading(window=1)
+
+
+@pytest.mark.parametrize(("asked", "found"), [(True, 2), (False, None), (None, None)])
+def test_a_gguf_file_says_which_token_stands_before_a_text(
+    asked: bool | None, found: int | None, tmp_path: Path
+) -> None:
+    gguf = pytest.importorskip("gguf", reason="needs modlm[gguf]")
+    writer = gguf.GGUFWriter(tmp_path / "tiny.gguf", "llama")
+    writer.add_bos_token_id(2)
+    if asked is not None:
+        writer.add_add_bos_token(asked)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    assert gguf_start(tmp_path / "tiny.gguf") == found

@@ -98,6 +98,7 @@ class CausalLm:
             )
         if gguf:
             require("gguf", extra="gguf", purpose="Reading a GGUF file")
+            start = gguf_start(place / gguf) if start is None else start
         model = read("AutoModelForCausalLM", place, gguf, what="a causal language model", dtype=torch.float32)
         size = int(model.get_output_embeddings().weight.shape[0])
         vocabulary = TokenVocabulary.from_tokenizer(tokenizer_of(place, gguf), size=size)
@@ -219,6 +220,15 @@ def read(kind: str, folder: Path, gguf: str, *, what: str, **options: Any) -> An
             return getattr(transformers, kind).from_pretrained(folder, local_files_only=True, **options)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise InputError(f"transformers cannot read {what} here: {error}", path=folder) from error
+
+
+def gguf_start(file: Path) -> int | None:
+    """The token that a GGUF file asks for in front of every text, if it does; tokenizers read from it leave it out."""
+    import gguf
+
+    fields = gguf.GGUFReader(file).fields
+    asked = fields.get("tokenizer.ggml.add_bos_token")
+    return int(fields["tokenizer.ggml.bos_token_id"].contents()) if asked and asked.contents() else None
 
 
 def tokenizer_of(folder: Path, gguf: str) -> bytes:
