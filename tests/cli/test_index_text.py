@@ -66,6 +66,7 @@ def test_more_text_and_an_index_among_models(folder: Path, capsys: pytest.Captur
         (["index", "missing.txt", "-o", "other"], "missing.txt"),
         (["index", "empty.txt", "-o", "other"], "the text is empty"),
         (["index", "text.txt", "-o", "index"], "already exists"),
+        (["index", "text.txt", "-o", "index"], "put the texts beside those it has with --add, or overwrite"),
         (["index", "text.txt", "-o", "other", "--add"], "There is no folder other"),
         (["overlap", "index", "missing.txt"], "missing.txt"),
         (["find", "index", ""], "no words"),

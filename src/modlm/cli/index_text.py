@@ -52,7 +52,7 @@ def index(
     modlm overlap index test.txt
     """  # fmt: skip
     if not add:
-        refuse_existing(output, force=force)
+        refuse_existing(output, force=force, instead="put the texts beside those it has with --add, ")
     begun = time.perf_counter()
     reading = text_options(vocab, tokenizer, max_words, min_count=min_count, encoding_errors=encoding_errors)
     made = modlm.index_text(

@@ -34,11 +34,11 @@ def begin() -> None:
     _resume.clear()
 
 
-def refuse_existing(*targets: Path | None, force: bool) -> None:
+def refuse_existing(*targets: Path | None, force: bool, instead: str = "") -> None:
     """Refuse before hours of work what would be refused after them; devices and pipes may be written to."""
     for path in targets:
         if path is not None and not force and (path.is_dir() or path.is_file()):
-            raise OutputError(f"{path} already exists. Choose another name, or overwrite it with --force.")
+            raise OutputError(f"{path} already exists. Choose another name, {instead}or overwrite it with --force.")
     _targets.update({path: _stamp(path) for path in targets if path is not None})
 
 
