@@ -235,7 +235,9 @@ def main(given: Sequence[str] | None = None) -> None:
         return
     for pairs in asked.pairs:
         for row in asked.rows:
-            if asked.finished and row in ROWS and not (run_of(asked, row, pairs) / "result.json").exists():
+            run = run_of(asked, row, pairs)
+            there = run.with_suffix(".json") if row == PLAIN else run / "result.json"
+            if asked.finished and row != STATIC and not there.exists():
                 continue
             make = {STATIC: static, PLAIN: plain}.get(row)
             found.append(make(asked, pairs) if make else trained(asked, row, pairs))

@@ -130,7 +130,7 @@ def lora() -> str:
     curve = [(point["minutes"], point["test"]) for point in found["curve"]]
     curve = [(0.0, found["mixture"]["test"]["lm alone"]), *(point for point in curve if point[0])]
     axes.plot(*zip(*curve, strict=True), label=f"LoRA, rate {found['rate']:g}", color=BLUE, marker=figures.MARKS[0])
-    for other in (one for one in found["tried"] if "test" in one):
+    for other in (one for one in found["tried"] if "test" in one and one["rate"] != found["rate"]):
         look = {"color": BLUE, "marker": figures.MARKS[3], "linestyle": "--"}
         ends = (0.0, other["minutes"]), (curve[0][1], other["test"])
         axes.plot(*ends, label=f"LoRA, rate {other['rate']:g}", **look)
