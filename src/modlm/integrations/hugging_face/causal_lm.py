@@ -224,9 +224,7 @@ def read(kind: str, folder: Path, gguf: str, *, what: str, **options: Any) -> An
 
 def gguf_start(file: Path) -> int | None:
     """The token that a GGUF file asks for in front of every text, if it does; tokenizers read from it leave it out."""
-    import gguf
-
-    fields = gguf.GGUFReader(file).fields
+    fields = require("gguf", extra="gguf", purpose="A model from a GGUF file").GGUFReader(file).fields
     asked = fields.get("tokenizer.ggml.add_bos_token")
     return int(fields["tokenizer.ggml.bos_token_id"].contents()) if asked and asked.contents() else None
 
