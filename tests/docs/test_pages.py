@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,12 +31,16 @@ def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, quick:
     monkeypatch.setenv("MODLM_CACHE", str(folder / ".cache"))
     monkeypatch.setenv("MODLM_THREADS", "1")  # what `--threads` sets in this process goes back when the page ends
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    real = sys.modules.get("kenlm")
     runner = Runner(folder, quick=quick)
     try:
         for block in blocks_of(DOCS / page):
             runner.run(block)
     finally:
         runner.close()
+        sys.modules.pop("kenlm", None)  # a page puts our module in its place
+        if real is not None:
+            sys.modules["kenlm"] = real
     if runner.left_out:
         pytest.skip(f"all but some blocks were run; {'; '.join(runner.left_out)}")
 
